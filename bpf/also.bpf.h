@@ -10,9 +10,9 @@
 #include "fire.bpf.h"
 #include "logs.bpf.h"
 
-/* The entry probes are at the first instruction: [sp] is the return address. */
+/* True if the entry probes are at the first instruction, where [sp] is the return address. */
 const volatile bool also_at_entry;
-/* on_also_return is attached to each returning instruction. */
+/* True if on_also_return is attached to each returning instruction, not as a uretprobe. */
 const volatile bool also_by_insn;
 /* Like by_goroutine, for these functions: calls belong to goroutines, not to threads. */
 const volatile bool also_by_goroutine;
@@ -47,7 +47,7 @@ static __always_inline struct latch *also_lru_latch(const struct pt_regs *ctx)
 	return latch_of_key(&also_lru_latches, latch_key(ctx, also_by_goroutine));
 }
 
-/* Stores the goroutine whose call it is; 0: the call is the thread's. */
+/* Stores the goroutine that the call belongs to; 0: the call belongs to the thread. */
 static __always_inline void note_goroutine(struct mt_entry *entry, const struct pt_regs *ctx)
 {
 	entry->goroutine = also_by_goroutine ? goroutine_of(ctx) : 0;
@@ -55,7 +55,10 @@ static __always_inline void note_goroutine(struct mt_entry *entry, const struct 
 		entry->goid = goid_of(ctx->r14);
 }
 
-/* Logs the end of a call. If newer calls have overwritten its entry, it gets a new one. */
+/*
+ * Logs the end of a call. If newer calls have overwritten the call's entry, the end gets a new
+ * entry.
+ */
 static __always_inline void close_also(const struct pt_regs *ctx, const struct open_call *call,
 				       u32 kind, u64 now, u64 returns_to)
 {
@@ -93,8 +96,8 @@ static __always_inline void leave_also(const struct pt_regs *ctx, struct latch *
 
 /*
  * If a Go function's frame does not fit, the stack is moved and the function starts again
- * (src/runtime/asm_amd64.s: morestack): both starts are one call. Returns that call's number; 0 for
- * a new call.
+ * (src/runtime/asm_amd64.s: morestack): both starts are one call. Removes the first start from the
+ * latch, and returns the number of its call; 0 for a new call.
  */
 static __always_inline u64 begun_again(struct latch *latch, const struct open_call *call)
 {
@@ -133,7 +136,8 @@ static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 	entry->end_ns = 0;
 	entry->kind = MT_ENTRY_CALL;
 	/*
-	 * The thread, and the third argument (%cx in Go's ABIInternal): runtime.gopark()'s reason.
+	 * For a goroutine: the thread, and the third argument (%cx in Go's ABIInternal), which is
+	 * the reason for the wait if the function is runtime.gopark().
 	 */
 	entry->returns_to =
 		also_by_goroutine ? (u64)entry->tid << 8 | (ctx->cx & 0xff) : returns_to;
@@ -143,7 +147,8 @@ static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 }
 
 /*
- * The address returned to. A returning instruction finds it at [sp]; after the return it is the ip.
+ * Returns the address returned to; 0: it cannot be read. At a returning instruction, the address is
+ * at [sp]; after the return, it is the ip.
  */
 static __always_inline u64 returned_to(u64 sp, u64 ip)
 {
@@ -153,8 +158,8 @@ static __always_inline u64 returned_to(u64 sp, u64 ip)
 }
 
 /*
- * True if a call with this stack place is open. Otherwise the jump stays inside the function, or
- * runs on another stack.
+ * True if a call with this stack place is open. Otherwise the probed instruction is a jump that
+ * stays inside the function, or runs on another stack.
  */
 static __always_inline bool has_also_at(struct latch *latch, u64 sp)
 {
@@ -170,7 +175,7 @@ static __always_inline int leave_by_return(struct pt_regs *ctx, struct latch *la
 	u64 sp = ctx->sp, ip = ctx->ip, now = bpf_ktime_get_ns(), place, above;
 	struct open_call last = {};
 
-	/* Keeps clang from merging both into one load, which the verifier rejects. */
+	/* Keeps clang from merging the loads of sp and ip into one, which the verifier rejects. */
 	__asm__ volatile("" : "+r"(sp), "+r"(ip));
 	place = stack_place(ctx, also_by_goroutine);
 	above = also_by_insn ? place + 1 : place;

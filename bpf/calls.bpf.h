@@ -69,8 +69,8 @@ static __always_inline bool pop_call(struct latch *latch, u64 sp, struct open_ca
 
 /*
  * Like pop_call(), for a probed returning instruction: there, sp equals the call's own sp. If no
- * call has this sp, the jump does not leave the function, or runs on another stack. Calls inside
- * the returning one are over, too.
+ * call has this sp, the instruction is a jump that stays inside the function, or runs on another
+ * stack. Calls inside the returning one are over, too.
  */
 static __always_inline bool pop_call_at(struct latch *latch, u64 sp, struct open_call *returning)
 {

@@ -10,7 +10,10 @@
 #include "reads.bpf.h"
 #include "trace_id.bpf.h"
 
-/* The entry probe is before the first change of the stack pointer: [sp] is the return address. */
+/*
+ * True if the entry probe is before the first change of the stack pointer, where [sp] is the return
+ * address.
+ */
 const volatile bool probe_at_entry;
 
 /*
@@ -32,7 +35,7 @@ volatile __u32 armed;
 volatile __u64 armed_since_ns;
 const volatile struct mt_limits limits;
 volatile __u64 not_before_ns; /* first arming + limits.after_ns; 0: not armed yet */
-/* State for these limits. */
+/* State of is_within_limits(). */
 __u64 last_trigger_ns; /* 0: none yet */
 __u64 n_passed;
 
@@ -66,7 +69,10 @@ struct passed {
 	bool at_return; /* a call has returned: the registers have its result */
 };
 
-/* Fills stack[first..] with return addresses, without the ip itself (flag 1). Returns the depth. */
+/*
+ * Fills stack[first..] with return addresses; `| 1` skips the frame of the ip itself. Returns the
+ * depth.
+ */
 static __always_inline u32 walk_stack(void *ctx, struct mt_hit *hit, const u32 first)
 {
 	long bytes = bpf_get_stack(ctx, &hit->stack[first], sizeof(hit->stack) - 8 * first,
@@ -94,7 +100,7 @@ static __always_inline u32 take_stack(const struct pt_regs *regs, void *ctx, str
 	return depth > 2 && hit->stack[2] == caller ? walk_stack(ctx, hit, 1) : depth;
 }
 
-/* Copies the stack as far as it can be read without a page fault. Returns the bytes. */
+/* Copies the stack as far as it can be read without a page fault. Returns the number of bytes. */
 static __always_inline u32 copy_stack(const struct pt_regs *ctx, char *out)
 {
 	u64 from = ctx->sp & ~(u64)(MT_COPY_PIECE - 1);
@@ -195,7 +201,10 @@ static __always_inline bool take_arming(struct mt_counters *stats, struct passed
 	volatile struct mt_freezer *freezer = freezer_state();
 	const u32 found = armed;
 
-	/* A plain read comes first: most hits that pass find it disarmed and need no bus lock. */
+	/*
+	 * A plain read comes first: most hits that pass find the trigger disarmed and need no bus
+	 * lock.
+	 */
 	if (!found || !freezer || passed->since_ns < armed_since_ns) {
 		add_one(&stats->unarmed);
 		return false;
@@ -265,7 +274,7 @@ static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 		triggers = take_arming(stats, passed);
 	}
 	/*
-	 * Only one reservation: with two, Linux 6.1's verifier forgets that the one that is used
+	 * There is only one reservation: with two, Linux 6.1's verifier forgets that the used one
 	 * has been compared with NULL.
 	 */
 	hit = triggers ? reserve_hit(stats, passed) : NULL;

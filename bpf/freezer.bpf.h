@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* The trigger freezes the recording with one write, which stops all programs on every CPU. */
+/* The trigger freezes the recording with one write, after which no program on any CPU writes. */
 #ifndef MTBPF_FREEZER_BPF_H
 #define MTBPF_FREEZER_BPF_H
 

@@ -60,7 +60,8 @@ static __always_inline u32 walk_from_entry(struct pt_regs *ctx, struct mt_go_sta
 	return bytes > 0 ? 2 + (u32)bytes / 8 : 2;
 }
 
-/* Writes entry n of a log: the stack of this thread at something that happens to the goroutine g.
+/*
+ * Writes entry n of a log: the stack of this thread, which parks the goroutine g or makes it ready.
  */
 static __always_inline void note_stack(struct pt_regs *ctx, void *log, u64 n, u64 g, u64 goid,
 				       u64 now)
@@ -112,8 +113,8 @@ static __always_inline void end_park(const struct go_park *park, u64 g, u32 kind
 }
 
 /*
- * If gopark()'s frame does not fit, the stack is moved and gopark() starts again
- * (src/runtime/asm_amd64.s: morestack): both starts are one wait.
+ * Returns the number of the wait in park_log. If gopark()'s frame does not fit, the stack is moved
+ * and gopark() starts again (src/runtime/asm_amd64.s: morestack): both starts are one wait.
  */
 static __always_inline u64 park_number(u32 key, const struct go_park *park, u64 g)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * Judges hits, starts, stops and returns, whatever kind of probe they come from: a hit below the
- * threshold only counts. The functions return what a program returns to its perf event.
+ * threshold is only counted. The functions return what a program returns to its perf event.
  */
 #ifndef MTBPF_HITS_BPF_H
 #define MTBPF_HITS_BPF_H
@@ -130,7 +130,7 @@ static __always_inline bool pass_mark(struct pt_regs *ctx, struct mt_counters *s
 	return pass_since(stats, passed, 0);
 }
 
-/* Decides at the hit itself: for delays, marks and regions. */
+/* Judges at the hit itself, for delays, marks and regions; durations are judged at the return. */
 static __always_inline bool pass(struct pt_regs *ctx, struct mt_counters *stats,
 				 struct latch *latch, struct passed *passed)
 {
@@ -197,8 +197,9 @@ static __always_inline int hit(const struct hit_place *place, struct latch *latc
 	if (!is_last) {
 		passed.sequence = __sync_fetch_and_add(&last_sequence, 1) + 1;
 		/*
-		 * Hits after number max_hits are not judged: if that hit triggered, and the trigger
-		 * is armed again, this hit ends the session.
+		 * Hits after number max_hits are not judged. There are some if hit number max_hits
+		 * triggered by what it measured, or came while disarmed: then the first one after
+		 * the next arming is the last hit.
 		 */
 		if (!limits.max_hits || measure_duration || passed.sequence <= (u32)limits.max_hits)
 			passes = take_hit(place, stats, latch, &passed);
@@ -273,7 +274,7 @@ static __always_inline bool counts(const struct hit_place *place)
 	return is_hit(place->regs) && terms_hold(place, false);
 }
 
-/* `socket`: socket_of() the socket that a system call has read from; 0: none. */
+/* `socket`: socket_of() of the socket that a system call has read from; 0: none. */
 static __always_inline void start(const struct hit_place *place, u64 socket)
 {
 	struct mt_counters *stats = counters_of_cpu();

@@ -39,7 +39,7 @@ struct rq {
 };
 
 struct cfs_rq {
-	struct rq *rq;		       /* with CONFIG_FAIR_GROUP_SCHED, as sched_entity's */
+	struct rq *rq;		       /* with CONFIG_FAIR_GROUP_SCHED, like sched_entity.cfs_rq */
 	int throttle_count;	       /* with CONFIG_CFS_BANDWIDTH: throttled ancestors */
 	u64 throttled_clock_self_time; /* since Linux 6.6: total throttled time */
 };

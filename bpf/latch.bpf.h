@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The latch: the state of each thread between two hits. It is kept in task storage (freed with its
- * thread, without a maximum size; needs the kernel's BTF), or in an LRU hash by tid.
+ * The latch: the state of each thread, or goroutine, between two hits. It is kept in task storage
+ * (freed with its thread, without a maximum size; needs the kernel's BTF), or in an LRU hash: by
+ * tid, or by goroutine.
  */
 #ifndef MTBPF_LATCH_BPF_H
 #define MTBPF_LATCH_BPF_H
@@ -37,9 +38,9 @@ struct {
 } task_latches SEC(".maps");
 
 /*
- * An evicted latch means a missed delay, never a wrong one. A new thread that gets the tid of an
- * old latch makes one wrong delay. User space sizes this by the number of CPUs, since the kernel
- * keeps free entries for each CPU.
+ * If a latch is evicted, one delay is not measured, and none is wrong. But a new thread that gets
+ * the tid of an ended one finds the old latch, and measures one wrong delay. User space sizes this
+ * by the number of CPUs, since the kernel keeps free entries for each CPU.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -75,8 +76,8 @@ static __always_inline struct latch *task_latch(void)
 
 /*
  * True for Go: a call belongs to a goroutine, which may change threads during the call, and whose
- * stack may be moved. In compiled Go code %r14 points to its struct g
- * (src/cmd/compile/abi-internal.md), which begins with the bounds of its stack: lo, hi
+ * stack may be moved. In compiled Go code %r14 points to the running goroutine's struct g
+ * (src/cmd/compile/abi-internal.md), which begins with the bounds of the goroutine's stack: lo, hi
  * (src/runtime/runtime2.go).
  */
 const volatile bool by_goroutine;
@@ -123,7 +124,9 @@ static __always_inline struct latch *lru_latch(const struct pt_regs *ctx)
 	return latch_of_key(&lru_latches, latch_key(ctx, by_goroutine));
 }
 
-/* The stack pointer, which identifies a call; for a goroutine, relative to its stack's end. */
+/*
+ * The stack pointer, which identifies a call; for a goroutine, relative to its stack's upper end.
+ */
 static __always_inline u64 stack_place(const struct pt_regs *ctx, bool of_goroutine)
 {
 	u64 hi = 0;

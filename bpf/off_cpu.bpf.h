@@ -11,7 +11,7 @@
 #include "task.bpf.h"
 
 const volatile __u32 cpu_measure; /* enum mt_cpu_measure */
-/* User space may change it at any time. */
+/* Least measured time of a hit that passes. User space may change it at any time. */
 volatile __u64 cpu_threshold_ns;
 
 struct off_cpu {
@@ -61,8 +61,8 @@ static __always_inline void note_switch(u64 next, u64 now)
 }
 
 /*
- * Counts a time, or the measured part of it. Returns true if it passes its threshold. off_before_ns
- * is what off_cpu_ns() returned when the time began.
+ * Counts a time, or the measured part of it (then sets *off_ns to the time off the CPU). Returns
+ * true if it passes its threshold. off_before_ns is what off_cpu_ns() returned when the time began.
  */
 static __always_inline bool count_time(struct mt_counters *stats, u64 value_ns, u64 off_before_ns,
 				       u64 threshold_ns, u64 *off_ns)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Keeps a program that can be preempted on its thread's stack. */
+/*
+ * Makes a program that can be preempted use its thread's stack, instead of a stack that belongs to
+ * the CPU.
+ */
 #ifndef MTBPF_OWN_STACK_BPF_H
 #define MTBPF_OWN_STACK_BPF_H
 

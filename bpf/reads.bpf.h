@@ -34,7 +34,7 @@ struct hit_place {
 	bool in_interrupt;  /* the function runs in an interrupt, which has its own stack */
 };
 
-/* Only since Linux 6.10 can a tracepoint's program read a cookie. */
+/* The number of the probe. A tracepoint's program can read a cookie only since Linux 6.10. */
 static __always_inline u32 probe_of(const struct hit_place *place)
 {
 	return place->in_kernel ? place->probe : bpf_get_attach_cookie(place->ctx);
@@ -65,9 +65,9 @@ static __always_inline bool read_value(const void *regs, const struct mt_value *
 }
 
 /*
- * Reads a string of up to MT_TEXT_MAX bytes, with its NUL. If the buffer is full, the string may be
- * longer. In an array of `room` bytes the string need not have a NUL, and bytes after the array do
- * not belong to it.
+ * Reads up to MT_TEXT_MAX bytes of a string, with its NUL; sets is_cut if the string is longer.
+ * room: size of the array that contains the string; 0: not known. The string then ends at the
+ * array's end if it has no NUL.
  */
 static __always_inline void read_string(u64 at, u32 room, struct mt_printed *out)
 {

@@ -113,8 +113,8 @@ static __always_inline struct pt_regs *syscall_of(struct task_struct *task)
 
 /*
  * Returns the next record of this CPU's log. The programs that write to the log run with interrupts
- * off, or (at system calls) can only be interrupted by those, which then take the next number. The
- * record is valid after end_write(), which sets its time.
+ * off, or (at system calls) can only be interrupted by such programs, which then take the next
+ * number. The record is valid after end_write(), which sets its time.
  */
 static __always_inline struct mt_record *new_record(struct mt_cpu *cpu, u32 tgid, u32 tid, u32 kind)
 {
@@ -223,7 +223,8 @@ static __always_inline void note_taken(struct mt_cpu *cpu, struct task_struct *t
 
 /*
  * Logs how long the thread was throttled, now that it runs. The wait after the end of the
- * throttling does not count: the kernel's counter of the thread's run queue gives the time.
+ * throttling does not count if the kernel has a counter of throttled time for the thread's run
+ * queue (since Linux 6.6); otherwise the whole wait counts.
  */
 static __always_inline void end_throttled(struct mt_cpu *cpu, struct task_struct *task)
 {
@@ -242,7 +243,10 @@ static __always_inline void end_throttled(struct mt_cpu *cpu, struct task_struct
 			 : ns;
 	if (booked < ns)
 		ns = booked;
-	/* 0: since Linux 6.18 a thread is throttled on its way to user mode, and may run before. */
+	/*
+	 * ns can be 0 since Linux 6.18: a thread is throttled only on its way to user mode, and may
+	 * run until then.
+	 */
 	if (ns)
 		note_taken(cpu, task, MT_RECORD_THROTTLED, ns);
 	bpf_map_delete_elem(&throttled, &tid);
@@ -373,8 +377,9 @@ static __always_inline u32 stop_of(struct task_struct *task)
 
 /*
  * Stores the system call that the thread is in, or how it was stopped. In glibc's pthread_mutex_t
- * the members are lock, count, owner (struct __pthread_mutex_s). Other locks have something else in
- * the third: user space uses the value only if it is the tid of another thread of the process.
+ * the members are lock, count, owner (struct __pthread_mutex_s). Other locks have another value in
+ * the place of the owner: user space uses the value only if it is the tid of another thread of the
+ * process.
  */
 static __always_inline void set_syscall(struct mt_record *record, struct task_struct *task)
 {
@@ -505,7 +510,10 @@ static __always_inline void count_interrupt(struct mt_cpu *cpu, u64 since_ns)
 		log_interrupts(cpu);
 	if (!cpu->interrupts_ns) {
 		cpu->interrupts_from_ns = since_ns;
-		/* After the freeze other threads get the CPU before user space reads this. */
+		/*
+		 * in_tid is copied, because other threads get the CPU between the freeze and user
+		 * space's reading.
+		 */
 		cpu->interrupts_tid = cpu->in_tid;
 		cpu->interrupts_tgid = cpu->in_tgid;
 	}

@@ -16,10 +16,10 @@ struct log_of_entries region_log SEC(".maps");
 __u64 n_regions;
 
 /*
- * `socket` is the one whose request was read; 0: none. False if the thread is in a region already,
- * which then continues. But if the socket that began it has been closed since, its request is over
- * without an answer: the region begins again. Some servers read what is left before they close
- * (PHP-FPM), and then wait for the next connection.
+ * socket: the socket from which the request was read (socket_of()); 0: none. Returns false if the
+ * thread is in a region already, which then continues. But if the socket that began the region has
+ * been closed since, its request is over without an answer: the region begins again. Some servers
+ * read what is left before they close (PHP-FPM), and then wait for the next connection.
  */
 static __always_inline bool begin_region(const struct pt_regs *ctx, u64 off_ns, u64 socket)
 {

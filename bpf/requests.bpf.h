@@ -25,8 +25,8 @@ struct request {
 };
 
 /*
- * User space counts the entries. A request that was added, but neither removed nor found, was
- * evicted.
+ * User space counts the entries: requests that were added and not removed, but are not in the map,
+ * have been evicted.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -36,9 +36,9 @@ struct {
 } requests SEC(".maps");
 
 /*
- * Go keeps g in r14, also at its system calls. In threads that run C code, r14 may have any value:
- * g begins with the bounds of its stack, in which the stack pointer must be. *g serves as scratch,
- * since little stack is left.
+ * Sets *g to the running goroutine's g. Go keeps g in r14, also at its system calls. In threads
+ * that run C code, r14 may have any value: g begins with the bounds of the goroutine's stack, in
+ * which the stack pointer must be. *g serves as scratch, since little of the BPF stack is left.
  */
 static __always_inline bool read_goroutine(const struct pt_regs *regs, u64 *g)
 {

@@ -14,20 +14,20 @@
 const volatile __u64 stall_period_ns; /* period of the timer */
 const volatile __u32 stall_from;      /* enum mt_stall_from */
 const volatile bool stall_counts;     /* `watch`: each stall is counted once, and none triggers */
-/* User space answers questions, see ask(). */
+/* True if user space answers the questions of ask(). */
 const volatile bool stall_asks;
 /* The source itself traces the threads with ptrace(2), which is not taken for a debugger. */
 const volatile bool traced_by_us;
 
-/* A call, a region or a delay of one thread that has not ended yet. */
+/* A call, region or delay that has not ended yet, and its thread. */
 struct open_stall {
 	u64 since_ns;
 	u64 stopped_ns; /* how long the process was stopped meanwhile */
 	u64 looked_ns;	/* time of the last check; 0: none yet */
-	u64 task;	/* its struct task_struct */
-	u64 regs;	/* its user registers, which the kernel always saves in the same place */
+	u64 task;	/* the thread's struct task_struct */
+	u64 regs;	/* address of its saved user registers, which never changes */
 	u64 sp;		/* at the call's entry; 0 for regions and delays */
-	u64 returns_to; /* return address read at sp then; 0: not known */
+	u64 returns_to; /* return address, read at sp when the call began; 0: not known */
 	u64 sequence;
 	u64 ip; /* of the probe */
 	u32 tid, tgid;
@@ -147,7 +147,7 @@ static __always_inline bool was_left(const struct open_stall *stall, const struc
 	return stall->sp && regs->sp > stall->sp;
 }
 
-/* Indexed by the question's number: since_ns of the call that user space found open. */
+/* Indexed by the question's number - 1: since_ns of the call that user space found open. */
 volatile __u64 stall_answers[MT_ANSWERS];
 __u32 n_questions;
 
@@ -231,8 +231,9 @@ static __always_inline int fire_stall(struct open_stall *stall, const struct pt_
  * Asks user space whether the call is still open: this program runs in an interrupt of any process
  * and cannot read the stack, where the return address may have been overwritten. It asks shortly
  * before the threshold is met, with a hit without an arming. User space answers, or removes the
- * call if it is over. Until then nothing triggers. The question also tells where the thread is now,
- * and the probe: user space looks for the frame of a JIT's function between the two.
+ * call if it is over. Until then nothing triggers. For a function of a JIT, the question also has
+ * the thread's present ip and sp and the probe's address: user space checks that the thread is in
+ * that function's code, or will return to it.
  */
 static __always_inline void ask(struct open_stall *stall, u32 tid, const struct pt_regs *regs)
 {
@@ -267,7 +268,7 @@ static __always_inline bool is_confirmed(const struct open_stall *stall)
 	return i < MT_ANSWERS && stall_answers[i] == stall->since_ns;
 }
 
-/* A callback of bpf_for_each_map_elem(): 1 ends it. */
+/* A callback of bpf_for_each_map_elem(): returning 1 ends the loop. */
 static long look_at_stall(void *map, const void *key, void *value, void *context)
 {
 	struct stall_look *look = context;

@@ -51,7 +51,7 @@ static __always_inline u64 file_of(u32 fd)
 	return read_kernel_word(read_kernel_word(table + file_offsets.fdt_fd) + 8ull * fd);
 }
 
-/* drivers/tty: TTY_MAJOR, TTYAUX_MAJOR, UNIX98_PTY_SLAVE_MAJOR and its seven others. */
+/* drivers/tty: TTY_MAJOR, TTYAUX_MAJOR, UNIX98_PTY_SLAVE_MAJOR and the seven numbers after it. */
 static __always_inline bool is_tty(u64 inode)
 {
 	u32 major = read_kernel_u32(inode + file_offsets.inode_rdev) >> 20;
@@ -102,8 +102,8 @@ static __always_inline u32 file_kind(u32 fd)
 }
 
 /*
- * Tells sockets apart that have the same descriptor one after the other: the inode's number, which
- * the kernel counts up, above the descriptor. 0: not known.
+ * Identifies a socket: the descriptor in the lower 32 bits, and above it the inode's number, which
+ * the kernel counts up, so that another socket with the same descriptor differs. 0: not known.
  */
 static __always_inline u64 socket_of(u32 fd)
 {
@@ -124,7 +124,7 @@ struct {
 	__type(value, struct mt_syscall);
 } probed_syscalls SEC(".maps");
 
-/* Offset of the thread's status in its task; 0: not known. */
+/* Offset of thread_info.status in struct task_struct; 0: not known. */
 const volatile __u32 task_status_at;
 
 #define TS_COMPAT 2    /* arch/x86/include/asm/thread_info.h */
@@ -145,7 +145,9 @@ static __always_inline bool is_compat(const struct pt_regs *regs)
 	return (u16)cs == USER32_CS;
 }
 
-/* True if the kernel lacks BTF, without which there is no task storage. */
+/*
+ * True if latches are in the LRU hash: without the kernel's BTF, or if calls belong to goroutines.
+ */
 const volatile bool syscalls_use_lru;
 
 /*
@@ -166,8 +168,8 @@ static __always_inline const struct mt_syscall *probed_syscall(const u64 *ctx, u
 }
 
 /*
- * Checks the first argument: for system calls with such a condition, it is the descriptor or
- * status.
+ * True if the first argument, a descriptor or a status, meets the system call's condition, or if
+ * there is no condition.
  */
 static __always_inline bool is_meant(const struct pt_regs *regs, const struct mt_syscall *syscall)
 {

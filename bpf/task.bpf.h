@@ -8,7 +8,7 @@
 
 #include "mtbpf_shared.h"
 
-/* User space finds them in the kernel's BTF. */
+/* Offsets of the members; user space finds them in the kernel's BTF. */
 const volatile struct mt_task_offsets task_at;
 
 static __always_inline u32 read_task(u64 task, u32 offset)

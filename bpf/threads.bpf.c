@@ -13,8 +13,10 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* The process, as user space sees it, and the inode of user space's pid namespace; 0: the initial
- * one. */
+/*
+ * The process's tgid, as user space sees it; and the inode of user space's pid namespace, 0: the
+ * initial one.
+ */
 const volatile __u32 wanted_tgid;
 const volatile __u32 own_ns_ino;
 

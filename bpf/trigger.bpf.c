@@ -155,7 +155,7 @@ static __always_inline void take_entry(const u64 *ctx, const struct mt_syscall *
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]) ||
 	    !is_meant(&regs, syscall))
 		return;
-	/* The maps exist only if regions are used. */
+	/* The maps of regions and of requests exist only if these are used. */
 	is_end = (has_regions || has_key) && syscall->roles & MT_ROLE_STOPS &&
 		 end_since(&place, &since) && stop_triggers;
 	if (!is_end)
@@ -188,7 +188,7 @@ static __always_inline void take_return(const u64 *ctx, const struct mt_syscall 
 
 	if (!stats || bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]))
 		return;
-	/* At the end of the function, ax does not have the result yet. */
+	/* At fexit of the system call's function, the saved ax does not have the result yet. */
 	regs.ax = ctx[1];
 	if (syscall->roles & MT_ROLE_RETURNS) {
 		latch = syscall_latch(&regs);
@@ -251,7 +251,10 @@ int on_tracepoint(u64 *ctx)
  */
 const volatile __u32 function_probe, stop_function_probe; /* the copies cannot read a cookie */
 
-/* The kernel stack of a thread ends below its saved registers; at most as large as with KASAN. */
+/*
+ * A thread's kernel stack lies right below its saved registers, and is at most this large, even
+ * with KASAN.
+ */
 #define KERNEL_STACK_MAX 0x10000
 
 static __always_inline int enter_function(void *ctx, u64 sp, u32 probe)
@@ -296,9 +299,10 @@ const volatile __u64 page_fault_entry;
 #define PAGE_FAULT_ENTRY_SIZE 64
 
 /*
- * True if the thread has entered the kernel by a system call or a page fault. Other entries have no
- * number either (arch/x86/entry/entry_64.S: idtentry_body), but the return address of the function
- * that handles them, which is right below the saved registers, tells which entry it was.
+ * True if the thread has entered the kernel by a system call or a page fault. Page faults and
+ * interrupts have no system call's number (arch/x86/entry/entry_64.S: idtentry_body), but the
+ * return address of the function that handles them, which is right below the saved registers, tells
+ * them apart.
  */
 static __always_inline bool is_called_by_thread(u64 saved, const struct pt_regs *regs)
 {
@@ -388,7 +392,7 @@ int on_function_stop_fentry(u64 *ctx)
 }
 
 const volatile __u32 stop_tracepoint_probe, stop_signal_probe;
-/* The tracepoint of -start, or of -stop, is never in an interrupt. */
+/* True if the tracepoint of -start, or of -stop, is never reached in an interrupt. */
 const volatile bool start_tracepoint_is_own, stop_tracepoint_is_own;
 /* Bit n is set if signal n begins, or ends, a region. */
 const volatile __u64 start_signals, stop_signals;
@@ -504,8 +508,8 @@ int on_breakpoint(void *ctx)
 /*
  * At an instruction that returns. A call may also end without reaching a breakpoint, if its code is
  * replaced while it runs. Such a call stays in the latch until the next call with its stack
- * pointer, or a higher one. A return belongs to the call with its stack pointer in the same copy of
- * the code, which is always entered at its entry.
+ * pointer, or a higher one. A return ends the open call with the same stack pointer, which is
+ * judged only if it entered the same copy of the code.
  */
 SEC("perf_event")
 int on_breakpoint_return(void *ctx)

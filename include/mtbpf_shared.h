@@ -281,7 +281,7 @@ struct mt_value {
 	__mt_s8 size;	    /* with n_derefs: of the value; 1, 2, 4 or 8 bytes; negative: signed */
 	__mt_u8 is_address; /* with n_derefs: it is an array; its value is its address */
 	__mt_u8 pad;
-	__mt_u32 room; /* with is_address: the array's bytes, where a string ends; 0: not known */
+	__mt_u32 room; /* with is_address: the array's size, a limit for strings; 0: not known */
 };
 _Static_assert(sizeof(struct mt_value) == 40, "mt_value");
 
@@ -314,7 +314,7 @@ struct mt_printed {
 	__mt_u16 length; /* of text, without a NUL */
 	__mt_u8 kind;	 /* enum mt_print_kind */
 	__mt_u8 is_signed;
-	__mt_u8 is_cut; /* the string is longer than text */
+	__mt_u8 is_cut; /* the value is longer than text */
 	__mt_u8 pad[3];
 	char text[MT_TEXT_MAX];
 };
@@ -343,7 +343,7 @@ struct mt_hit {
 	__mt_u64 ip;	   /* user registers at the hit */
 	__mt_u64 sp;
 	__mt_u64 bp;
-	__mt_u32 tid; /* in the initial pid namespace */
+	__mt_u32 tid; /* as user space sees it; of a question: in the initial pid namespace */
 	__mt_u32 tgid;
 	__mt_u32 cpu;
 	__mt_u32 reason;		/* enum mt_hit_reason */
@@ -393,7 +393,7 @@ enum mt_entry_kind {
 struct mt_entry {
 	__mt_u64 start_ns; /* CLOCK_MONOTONIC */
 	__mt_u64 end_ns;   /* the call's return, if that is probed; 0: not known */
-	__mt_u32 tid;	   /* in the initial pid namespace */
+	__mt_u32 tid;	   /* as user space sees it */
 	__mt_u32 tgid;
 	__mt_u32 kind;	    /* enum mt_entry_kind */
 	__mt_u32 goroutine; /* the goroutine whose call it is; 0: the call is the thread's */
@@ -464,7 +464,7 @@ struct mt_sched {
 		char by_comm[16];
 		struct {
 			__mt_u64 arg;	/* its first argument */
-			__mt_u32 owner; /* futex: tid of the holder if it is a mutex; or 0 */
+			__mt_u32 owner; /* futex: its 3rd word, in a mutex the holder's tid */
 			__mt_u32 pad;
 		} in; /* MT_SCHED_SYSCALL */
 		struct {
@@ -515,7 +515,7 @@ struct mt_record {
 	union {
 		__mt_u64 end_ns; /* MT_RECORD_LONG, MT_RECORD_INTERRUPTS, MT_RECORD_RECLAIM */
 		struct {
-			__mt_u32 owner; /* futex: tid of the holder if it is a mutex; or 0 */
+			__mt_u32 owner; /* futex: its 3rd word, in a mutex the holder's tid */
 			/* BLOCKED, PREEMPTED: offset of its struct mt_stack / 8; 0: none. */
 			__mt_u32 stack;
 		};
@@ -562,8 +562,8 @@ struct mt_cpu {
 	__mt_u64 n_left;    /* how often a thread of the target left the CPU */
 	__mt_u64 n_clock;   /* timed samples and page faults */
 	/*
-	 * The target's thread that left the CPU last. If that one blocked while an earlier one was
-	 * still waiting for the CPU, the earlier one. 0: none, or it has come back.
+	 * The target's thread that left the CPU last; or, if that one blocked while an earlier one
+	 * was still waiting for the CPU, the earlier one. 0: none, or it has come back.
 	 */
 	__mt_u32 left_tid, left_tgid;
 	__mt_u32 left_waits; /* 1: that thread is ready to run */
@@ -610,7 +610,7 @@ struct mt_counters {
 	__mt_u64 hits;	     /* of the target */
 	__mt_u64 triggers;   /* hits and stalls that triggered, including the dropped ones */
 	__mt_u64 dropped;    /* triggers lost: the ring buffer was full */
-	__mt_u64 unarmed;    /* passed the threshold while not armed, or began before that */
+	__mt_u64 unarmed;    /* passed the threshold while not armed, or began before the arming */
 	__mt_u64 let_pass;   /* passed the threshold while armed, but the limits excluded them */
 	__mt_u64 unmeasured; /* delay or duration unknown: no room, too deep, or interrupt */
 	__mt_u64 stalls;     /* stalls that were counted and did not trigger */

@@ -86,7 +86,7 @@ static bool wait_for_answer(int from, int signal_fd, pid_t pid, struct answer *a
 }
 
 /* Explains why the child ended; a library may have ended it when memory ran out, for example. */
-static int explain_end(int status, const char *what)
+static int explain_end(int status, const char *what, const char *hint)
 {
 	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
@@ -98,18 +98,18 @@ static int explain_end(int status, const char *what)
 		log__error("%s was ended by a signal: %s", what, strsignal(signal));
 	else
 		log__error("%s ended early, with status %d", what, WEXITSTATUS(status));
-	log__hint("the recording is complete: 'mtbpf decode' tries again");
+	log__hint("%s", hint);
 	return -EIO;
 }
 
-static int refuse_start(int err, const char *what)
+static int refuse_start(int err, const char *what, const char *hint)
 {
 	log__error("cannot start a process for %s: %s", what, strerror(err));
-	log__hint("the recording is complete: 'mtbpf decode' works without another process");
+	log__hint("%s", hint);
 	return -err;
 }
 
-int apart__run(int (*work)(void *context), void *context, const char *what)
+int apart__run(int (*work)(void *context), void *context, const char *what, const char *hint)
 {
 	_cleanup_close_ int from = -1, to = -1, signal_fd = interrupts__open();
 	struct answer answer;
@@ -118,15 +118,15 @@ int apart__run(int (*work)(void *context), void *context, const char *what)
 	pid_t parent = getpid(), pid;
 
 	if (signal_fd < 0)
-		return refuse_start(-signal_fd, what);
+		return refuse_start(-signal_fd, what, hint);
 	if (pipe2(ends, O_CLOEXEC))
-		return refuse_start(errno, what);
+		return refuse_start(errno, what, hint);
 	from = ends[0];
 	to = ends[1];
 	fflush(NULL);
 	pid = fork();
 	if (pid < 0)
-		return refuse_start(errno, what);
+		return refuse_start(errno, what, hint);
 	if (!pid)
 		work_and_exit(work, context, to, parent);
 	close(to);
@@ -135,7 +135,7 @@ int apart__run(int (*work)(void *context), void *context, const char *what)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (!has_answer)
-		return explain_end(status, what);
+		return explain_end(status, what, hint);
 	if (answer.has_error)
 		log__note_error();
 	return answer.result;

@@ -79,7 +79,7 @@ static int add_entry(struct capture_paths *found, const char *path, int depth)
 	if (name[0] == '.' || lstat(path, &st))
 		return 0;
 	if (S_ISDIR(st.st_mode) && is_recording_folder(path))
-		/* Without meta.json it is being written. */
+		/* A recording without meta.json is still being written. */
 		return has_file(path, "meta.json") ? add_path(found, path) : 0;
 	if (S_ISDIR(st.st_mode))
 		return depth < DEPTH_MAX ? add_from(found, path, depth + 1) : 0;
@@ -89,7 +89,7 @@ static int add_entry(struct capture_paths *found, const char *path, int depth)
 		return !strcmp(name, "perf.data") || text__ends_in(name, ".perf.data")
 			       ? add_path(found, path)
 			       : 0;
-	/* A trace is left out if the recording is there that it was made of. */
+	/* A trace is left out if the recording that it was made of is there, too. */
 	if (suffix &&
 	    snprintf(recording, sizeof(recording), "%.*s.mtbpf", (int)(suffix - path), path) <
 		    PATH_MAX &&
@@ -164,7 +164,9 @@ static uint64_t data_size(int dir)
 	return fstatat(dir, "data", &st, AT_SYMLINK_NOFOLLOW) ? 0 : (uint64_t)st.st_size;
 }
 
-/* Reads a stored summary. 0, or -errno if it is missing or not valid. */
+/*
+ * Reads a stored summary. 0, or -errno if it is missing or not valid; summary__fini() in any case.
+ */
 static int read_kept(struct summary *s, const char *path)
 {
 	/* A folder that others write to may have links in it. */
@@ -182,7 +184,7 @@ static int read_kept(struct summary *s, const char *path)
 	return err;
 }
 
-/* Writes the file completely or not at all, with the recording's owner. */
+/* Stores the summary in the recording: completely or not at all, and with the recording's owner. */
 static int keep(const char *path, const char *text)
 {
 	_cleanup_close_ int dir = open_dir(path);
@@ -217,10 +219,10 @@ static const char *explain_no_report(const struct decoded *decoded)
 		if (decoded->hits.v[i].reason != MT_HIT_LAST)
 			hit = &decoded->hits.v[i];
 	if (!hit)
-		return "no hit triggered it";
+		return "no hit triggered the capture";
 	if (hit->reason == MT_HIT_EVERY)
-		return "its trigger lacks a threshold";
-	return "the whole iteration is not in it";
+		return "the trigger had no threshold";
+	return "the capture does not contain the whole iteration";
 }
 
 /* Further labels are left out; nobody has as many. */
@@ -317,7 +319,7 @@ static void work_and_exit(const struct summariser *s, const char *path, int to, 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	/* Its progress is not shown; its errors are. */
+	/* This process prints errors, and no progress. */
 	log__set_level(log__level() < LOG_QUIET ? log__level() : LOG_QUIET);
 	memory_limit__set(s->memory);
 	inputs__init(&input, &path, 1);
@@ -374,7 +376,10 @@ static bool take(struct worker *w)
 	return n > 0 && w->size <= SUMMARY_SIZE_MAX;
 }
 
-/* Only a recording can store a summary. */
+/*
+ * Counts the summary, and stores it with the capture. False if it is not stored: only a recording
+ * can store one.
+ */
 static bool put(struct summariser *s, const char *path, const char *text)
 {
 	struct stat st;
@@ -429,8 +434,8 @@ out:
 }
 
 /*
- * Shows the progress from this thread: with a meter's thread, the processes that are forked would
- * inherit its locks without it.
+ * Shows the progress from this thread: a meter has a thread of its own, whose locks the forked
+ * processes would inherit, but not the thread.
  */
 static void show(struct summariser *s)
 {
@@ -515,7 +520,7 @@ static int read_known(struct summariser *s)
 		const char *path = s->paths->all.v[i];
 		struct summary summary = {0};
 
-		/* If it was written before that time, its hit is even older. */
+		/* If a recording was written before that time, its hit is even older. */
 		snprintf(meta, sizeof(meta), "%s/meta.json", path);
 		if (since_ms && !stat(meta, &st) && (uint64_t)st.st_mtime * 1000 + 1000 < since_ms)
 			continue;
@@ -566,7 +571,9 @@ void summaries__fini(struct summaries *summaries)
 	VEC_FINI_EACH(&summaries->all, e, summary__fini(e));
 }
 
-/* A production machine has other uses for its memory. */
+/*
+ * The most memory for a summary on a machine that captures, which needs its memory for other work.
+ */
 #define KEPT_MEMORY (512u << 20)
 
 static void tell_cause(struct metrics_cause *to, const struct summary *summary,
@@ -596,7 +603,7 @@ int captures__summarise_kept(const char *path, struct metrics_cause causes[stati
 	struct summaries found = {0};
 	int n = 0, err;
 
-	/* The recording is whole, even if it cannot be decoded here. */
+	/* Prints no errors: the recording is whole, even if it cannot be decoded here. */
 	log__set_level(LOG_SILENT);
 	err = captures__find(&paths, &path, 1);
 	if (!err)

@@ -56,7 +56,10 @@ struct recording;
 int captures__keep_summary(const struct decoded *decoded, const struct recording *rec,
 			   const char *path);
 
-/* Makes the summary of one recording with one thread: `summarise` of keep_options. */
+/*
+ * `summarise` of keep_options: makes the summary of the recording, and stores its causes, largest
+ * first. Prints nothing. Returns the number of causes, or -errno.
+ */
 int captures__summarise_kept(const char *path, struct metrics_cause causes[static KEEP_CAUSES_MAX]);
 
 #endif

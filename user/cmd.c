@@ -89,7 +89,7 @@ int cmd_help(int argc, char **argv)
 
 int exit_code_for(int err)
 {
-	/* As is usual for -ENOMEM, no message has been printed. */
+	/* Some errors, such as -ENOMEM, come without a message. */
 	if (err && !log__has_error()) {
 		log__error("%s", strerror(-err));
 		if (err == -ENOMEM)
@@ -165,7 +165,8 @@ int parse_with_words(const struct option_table *table, void *dst, int argc, char
 	if (n > 1)
 		log__error("%s: expected %d %ss", table->command, n, what);
 	else
-		log__error(found ? "%s: one %s at a time" : "%s: which %s?", table->command, what);
+		log__error(found ? "%s: one %s at a time" : "%s: no %s given", table->command,
+			   what);
 	log__hint("usage: mtbpf %s", table->usage);
 	return -EINVAL;
 }

@@ -113,9 +113,10 @@ static int refuse_nothing(const struct capture_options *options, const struct se
 
 	/* A very short region may not contain a sample. */
 	if (options->start) {
-		log__error("nothing was recorded: no thread ran between -start and -stop");
-		log__hint("check with 'mtbpf watch' that both are hit; -source sample may miss "
-			  "short regions: raise -sample-rate, or use -duration-thresh");
+		log__error("nothing was recorded between -start and -stop");
+		log__hint("check with 'mtbpf watch' that -start and -stop are both hit; -source "
+			  "sample may miss short regions: raise -sample-rate, or use "
+			  "-duration-thresh");
 		return -ENOMSG;
 	}
 	/* `run`: the program did not start; the reason has been printed. */
@@ -212,7 +213,8 @@ static int make_trace_apart(const struct capture_options *options, struct record
 
 	interrupts__release();
 	interrupts__hold();
-	result = apart__run(make_trace, &decoding, "decoding");
+	result = apart__run(make_trace, &decoding, "decoding",
+			    "the recording is complete: 'mtbpf decode' makes the trace");
 	*is_whole = !result;
 	return result < 0 ? result : 0;
 }
@@ -236,8 +238,8 @@ static int make_summary(void *context)
 }
 
 /*
- * Makes the summary of samples. Intel PT is left out: decoding it takes minutes instead of
- * milliseconds, and users of record would have to wait.
+ * Makes the summary of samples, in a child process. Recordings of Intel PT are left out: decoding
+ * them takes minutes instead of milliseconds, and users of record would have to wait.
  */
 static void make_summary_apart(const struct capture_options *options, struct recording *rec,
 			       const struct output_names *names)
@@ -245,7 +247,8 @@ static void make_summary_apart(const struct capture_options *options, struct rec
 	struct decoding decoding = {options, rec, names, NULL};
 
 	if (!options->full && rec->hits.n && rec->sample_period_ns && !recording__hold_roots(rec))
-		apart__run(make_summary, &decoding, "the summary");
+		apart__run(make_summary, &decoding, "the summary",
+			   "the recording is complete: 'mtbpf report' makes the summary");
 }
 
 /* Prints the summary of a recording, and what was lost. True if nothing was. */
@@ -345,7 +348,7 @@ static int run_capture(const struct capture_options *options, struct session_sta
 
 struct child {
 	pid_t pid;
-	int go_fd;     /* a byte lets it execute; it ends if this is closed before */
+	int go_fd;     /* a byte lets the child execute; it ends if this is closed first */
 	int status_fd; /* end of file when it has executed the program */
 };
 
@@ -382,8 +385,8 @@ static int child__find_program(const char *name, char path[static PATH_MAX])
 	int err = look_for(name, path);
 
 	if (err) {
-		log__error("no program '%s'", name);
-		log__hint("give its path, or the name of a program in $PATH");
+		log__error("no executable program '%s'", name);
+		log__hint("give the path of an executable file, or the name of a program in $PATH");
 	}
 	return err;
 }
@@ -423,7 +426,10 @@ static int wait_for_child(pid_t pid)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
-		/* A terminal has sent the signal to the program, too. */
+		/*
+		 * A terminal sends its signals to the program, too: only those of kill(1) are
+		 * passed on.
+		 */
 		if (sigwaitinfo(&set, &info) > 0 && info.si_signo != SIGCHLD &&
 		    info.si_code == SI_USER)
 			kill(pid, info.si_signo);
@@ -447,8 +453,8 @@ static void close_both(const int fds[2])
 }
 
 /*
- * Forks a child that will execute the file; it survives mtbpf's end. 0: call child__wait() in any
- * case; or -errno after a message and a hint.
+ * Forks a child that will execute the file, and that survives mtbpf's end. Returns 0, and
+ * child__wait() must then be called; or -errno after a message and a hint.
  */
 static int child__fork(struct child *child, const char *path, char **argv)
 {
@@ -501,7 +507,7 @@ static int child__wait(struct child *child)
 		log__info("the program was ended by signal %d (%s)", WTERMSIG(status),
 			  strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
-		log__info("the program exited with %d", WEXITSTATUS(status));
+		log__info("the program exited with status %d", WEXITSTATUS(status));
 	close(child->status_fd);
 	return is_started ? 0 : -ENOEXEC;
 }
@@ -647,7 +653,7 @@ static int capture_running(const struct option_table *table, int argc, char **ar
 		return capture_target(table, options, command,
 				      all.keep.no_summary ? CAPTURE_RECORDING : result);
 	if (command) {
-		log__error("%s: -dir records for weeks, and not while a command runs",
+		log__error("%s: -dir and a command after '--' cannot both be given",
 			   table->command);
 		log__hint("leave out -dir, or the command after '--'");
 		return EXIT_USAGE;
@@ -671,7 +677,7 @@ int cmd_record(int argc, char **argv)
 
 /* clang-format off */
 static const struct option_spec specs[] = {
-	OPTION_CHILDREN("what the program forks as well"),
+	OPTION_CHILDREN("also record processes that the program forks"),
 	OPTION_SYMBOL,
 	OPTIONS_REGION,
 	OPTION_REQUESTS,

@@ -28,7 +28,8 @@ const struct option_table check_table = {
 	.usage = "check [-json]",
 	.summary = "Tests each requirement and prints one line for it, with a remedy if it is "
 		   "missing.\nAll tests use mtbpf's own process; no other process is "
-		   "touched.\nWithout Intel PT attach takes samples (limited).\nStatus 0 if attach "
+		   "touched.\nWithout Intel PT, attach uses samples, and its line says "
+		   "\"limited\".\nStatus 0 if attach "
 		   "would work with Intel PT, 1 if not.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
@@ -57,8 +58,8 @@ int cmd_check(int argc, char **argv)
 		for (size_t i = 0; i < report->n; i++)
 			if (!strcmp(report->results[i].name, "intel_pt") &&
 			    report->results[i].state != CHECK_MISSING)
-				puts("next: 'mtbpf selftest' proves on this machine that traces "
-				     "are right");
+				puts("next: 'mtbpf selftest' checks whether traces are right on "
+				     "this machine");
 	}
 	good = check_report__good(report);
 	check_report__free(report);

@@ -100,14 +100,16 @@ int decode_output__name(struct decode_output *output, const struct decode_option
 	return -EINVAL;
 }
 
-/* The file that exists only if decoding completes. NULL: text on stdout, which appears as it is
- * decoded. */
+/* The output file, which exists only when it is complete. NULL: the output is text on stdout. */
 static const char *file_of(const struct decode_output *output)
 {
 	return output->text ? output->path : output->names.trace;
 }
 
-/* The message of an interrupted decoding names `recording`, to decode it again (or NULL). */
+/*
+ * From here on a signal ends decoding, after a message. It names `recording`, to decode it again;
+ * NULL: it does not. Without an output file, does nothing.
+ */
 static void begin_stoppable(const struct decode_output *output, const char *recording)
 {
 	const char *file = file_of(output);
@@ -133,7 +135,7 @@ static int write_output(struct decode_output *output, struct decoded *decoded,
 	return err;
 }
 
-/* Prints the summary, unless stdout has a text. */
+/* Prints the summary, unless the text was printed on stdout. */
 static void summarise(const struct decode_output *output, const struct decoded *decoded,
 		      const struct recording *rec, const struct phases *phases)
 {
@@ -270,7 +272,7 @@ static int run(const struct decoding *d)
 	else if (fd >= 0 && perf_text__may_be(fd))
 		err = decode_text(d, fd, d->input);
 	else if (fd >= 0 && is_trace_name(d->input)) {
-		log__error("%s is a trace by its name, which is decoded already", d->input);
+		log__error("%s has the name of a trace, and traces are decoded already", d->input);
 		log__hint("'mtbpf report %s' prints its report, 'mtbpf view' opens it; a recording "
 			  "is NAME.mtbpf",
 			  d->input);
@@ -294,7 +296,8 @@ int decoding__run_apart(struct decoding *d)
 	int result;
 
 	interrupts__hold();
-	result = apart__run(decode_released, d, "decoding");
+	result = apart__run(decode_released, d, "decoding",
+			    "'mtbpf decode' without -view decodes without another process");
 	interrupts__release();
 	return result;
 }

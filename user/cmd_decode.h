@@ -42,7 +42,7 @@ int decode_output__name(struct decode_output *output, const struct decode_option
 
 struct decoding {
 	const struct decode_options *options;
-	const char *input; /* a recording, a perf.data, perf's text; "-": that, on stdin */
+	const char *input; /* a recording, a perf.data, or perf's text; "-": perf's text on stdin */
 	struct decode_output *output;
 	const struct ocaml_traps *traps;
 	const struct trace_filter *filter;

@@ -39,7 +39,7 @@ const struct option_table list_table = {
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
 
-/* The context of these two counts the matches. */
+/* print_match() and print_usdt() count the matches in their context, a size_t. */
 static int print_match(void *n, const struct symbol_match *match)
 {
 	printf("%016llx %6llu %-20s %s\n",
@@ -115,23 +115,33 @@ static void hint_missing(pid_t pid)
 	process__close(&process);
 }
 
-static int refuse_glob(pid_t pid, const char *glob)
+/* pid is the first of n processes that have been searched. */
+static int refuse_glob(pid_t pid, size_t n, const char *glob)
 {
-	log__error("no %s of process %d matches '%s'",
-		   usdt__is_selector(glob) ? "USDT probe" : "function", pid, glob);
+	const char *what = usdt__is_selector(glob) ? "USDT probe" : "function";
+	int prefix = strncmp(glob, JIT_PREFIX, strlen(JIT_PREFIX)) ? 0 : (int)strlen(JIT_PREFIX);
+
+	if (n > 1)
+		log__error("no %s of %zu processes matches '%s'", what, n, glob);
+	else
+		log__error("no %s of process %d matches '%s'", what, pid, glob);
 	if (usdt__is_selector(glob))
 		log__hint("the forms are usdt:PROVIDER:NAME and usdt:FILE:PROVIDER:NAME; 'usdt:*' "
 			  "lists all");
 	else if (strpbrk(glob, "*?["))
 		log__hint("quote the glob, so that the shell does not expand it; '*' lists all");
 	else
-		log__hint("globs match the whole name: try '*%s*'", glob);
+		log__hint("globs match the whole name: try '%.*s*%s*'", prefix, glob,
+			  glob + prefix);
 	if (is_of_functions(glob))
 		hint_missing(pid);
 	return EXIT_FAILED;
 }
 
-/* Prints the matches of the first process that has any: mostly all run the same program. */
+/*
+ * Prints the matches of the first process that has any: most targets run one program in all their
+ * processes.
+ */
 static int list_first(const struct target *target, const char *glob)
 {
 	size_t n, i, n_listed = 0;
@@ -146,7 +156,7 @@ static int list_first(const struct target *target, const char *glob)
 		err = target__refuse_empty(target);
 	if (n > 1 && n_listed)
 		log__info("listing process %d, one of %zu", pids[i - 1], n);
-	err = !err && !n_listed ? refuse_glob(pids[0], glob) : exit_code_for(err);
+	err = !err && !n_listed ? refuse_glob(pids[0], n, glob) : exit_code_for(err);
 	free(pids);
 	return err;
 }

@@ -46,7 +46,7 @@ static const struct option_spec specs[] = {
 	 "speedscope; with several captures, the stacks of their slow iterations",
 	 offsetof(struct report_options, folded), NULL},
 	{"html", NULL, 0, OPT_STRING, "FILE",
-	 "of one capture or many: a page for a browser, with nothing else that it needs",
+	 "write a self-contained HTML page about one or many captures",
 	 offsetof(struct report_options, html), NULL},
 	{"diff", NULL, 0, OPT_FLAG, NULL,
 	 "compare two folders: causes that appeared, disappeared or changed",
@@ -113,9 +113,10 @@ static int refuse_report(const char *path)
 		log__hint("use a larger -max-memory, or a part of the recording: -filter");
 		return -ENOMEM;
 	}
-	log__error("%s: no report: the trace lacks the hit, or a part of the iteration before it",
+	log__error("%s: no report: the trace lacks the hit, or does not reach back to the start of "
+		   "the slow iteration",
 		   path);
-	log__hint("'mtbpf report' without options prints what it contains");
+	log__hint("'mtbpf report' without options prints what the trace contains");
 	return -ENODATA;
 }
 
@@ -248,13 +249,14 @@ static void say_unread(const struct summaries *s)
 static int refuse_none(size_t n_found, const struct summaries *s)
 {
 	if (!n_found) {
-		log__error("no capture there: neither recordings (NAME.mtbpf) nor traces "
+		log__error("the given folders contain neither recordings (NAME.mtbpf) nor traces "
 			   "(NAME.fxt.gz)");
-		log__hint("'mtbpf record -dir DIR' fills a folder with them");
-	} else if (s->n_unread) {
+		log__hint("'mtbpf record -dir DIR' fills a folder with recordings");
+	} else if (s->n_unread == n_found) {
 		log__error("no capture could be read");
 	} else {
-		log__error("no capture is left: -since or -label leaves all %zu out", n_found);
+		log__error("no capture is left: -since or -label leaves all %zu out",
+			   n_found - s->n_unread);
 		log__hint("without -since and -label the report contains all captures");
 	}
 	return -ENODATA;
@@ -282,7 +284,7 @@ static int summarise(struct summaries *out, const char *const *words, size_t n,
 		err = refuse_none(paths.all.n, &found);
 	if (!err)
 		err = VEC_ADD_ALL(&out->all, &found.all);
-	/* `out` owns them now. */
+	/* `out` owns these summaries now. */
 	if (!err)
 		found.all.n = 0;
 	summaries__fini(&found);

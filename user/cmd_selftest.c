@@ -21,8 +21,8 @@ static const struct option_spec specs[] = {
 	 "pt, sample or soft; may be given several times (default: all that work here)",
 	 offsetof(struct selftest_command, sources), NULL},
 	{"only", NULL, 0, OPT_LIST, "CHECK",
-	 "only this check, or those of this recording, as -keep names it: longjmp, pt-pause, "
-	 "sample-fp, ...; may be given several times",
+	 "only this check, or the checks of this recording (-keep shows the names of recordings): "
+	 "longjmp, pt-pause, sample-fp, ...; may be given several times",
 	 offsetof(struct selftest_command, only), NULL},
 	{"keep", NULL, 0, OPT_STRING, "DIR", "keep the recordings in this folder",
 	 offsetof(struct selftest_command, keep), NULL},
@@ -79,7 +79,8 @@ static int run(const struct selftest_options *options, bool json)
 	}
 	if (!n[SELFTEST_PASSED] && !n[SELFTEST_FAILED]) {
 		log__error("nothing was tested");
-		log__hint("'mtbpf check' says what is missing for each source");
+		log__hint(options->replay ? "the bundle contains no recording of these sources"
+					  : "'mtbpf check' says what is missing for each source");
 		return EXIT_FAILED;
 	}
 	return n[SELFTEST_FAILED] ? EXIT_FAILED : EXIT_OK;

@@ -66,7 +66,8 @@ const struct option_table watch_table = {
 			"mtbpf watch -pid 1234 -start request_begin -stop request_end", NULL},
 	.usage = "watch -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
 		 "[-durations] [-start NAME -stop NAME] [-timeout D]",
-	.summary = "Counts hits in the kernel and shows their delays; nothing is recorded.",
+	.summary = "Counts the hits of a function and shows the time between them; nothing is "
+		   "recorded.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
@@ -105,7 +106,7 @@ static void print_histogram(const struct mt_stats *stats, const char *what)
 	}
 }
 
-/* Waits until Ctrl-C, the timeout or the end of the process. */
+/* Shows the status until Ctrl-C, the timeout, -max-hits or the end of the target. 0 or -errno. */
 static int wait_for_end(const struct watch_options *options, const struct target *target,
 			const struct trigger *trigger)
 {
@@ -385,9 +386,10 @@ static int choose_symbols(const struct watch_options *options, const struct prob
 		err = selectors__replace_dot(symbols, source);
 	if (err || symbols->names.n)
 		return err;
-	log__error("watch: no function given. %s mtbpf_take_snapshot()",
-		   source->process ? "The program lacks" : "None of the programs has");
-	log__hint("add -symbol NAME ('mtbpf list' shows them)");
+	log__error("watch: no function given, and %s mtbpf_take_snapshot()",
+		   source->process ? "the program does not contain"
+				   : "no program of the target contains");
+	log__hint("add -symbol NAME ('mtbpf list' shows names)");
 	return -EINVAL;
 }
 
@@ -481,7 +483,7 @@ static int check(struct watch_options *options)
 	}
 	if (err || !options->common.stop || (!options->common.symbols.n && !options->durations))
 		return err;
-	log__error("watch: -start and -stop exclude %s",
+	log__error("watch: -start and -stop cannot be combined with %s",
 		   options->durations ? "-durations" : "-symbol");
 	log__hint("use -start A -stop B for the time between the two, or -symbol F -durations for "
 		  "calls");

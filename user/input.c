@@ -63,7 +63,8 @@ static int make_input(struct input *input, const struct input_options *options)
 		if (err != -EBADMSG)
 			return err;
 		if (is_trace_name(input->path)) {
-			log__error("%s is not an FXT trace, in spite of its name", input->path);
+			log__error("%s has the name of a trace, but is damaged or not an FXT trace",
+				   input->path);
 			log__hint("'mtbpf decode NAME.mtbpf' makes a trace from a recording");
 			return -EINVAL;
 		}

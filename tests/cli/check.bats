@@ -86,7 +86,7 @@ is() {
 		is bpf ok 'the programs load; hit times are kept in'
 		is uprobe ok 'tried: a probe of our own is hit'
 		is perf ok
-		is sample ok 'tried: stacks by the clock, up to [1-9][0-9]* a second'
+		is sample ok 'tried: stacks by a timer, up to [1-9][0-9]* per second'
 		is attach '(ok|limited)'
 	fi
 }
@@ -110,12 +110,12 @@ counts() {
 @test "check as nobody: each right is missing, with what does not work and what helps" {
 	check_as_nobody
 	[ "$status" -eq 1 ]
-	is CAP_SYS_ADMIN missing 'no uprobes; run as root'
-	is CAP_BPF missing 'no BPF programs; run as root'
+	is CAP_SYS_ADMIN missing 'for uprobes with Intel PT, or before Linux 6.11; run as root'
+	is CAP_BPF missing 'for BPF programs; run as root'
 	is uprobe missing 'no probe can be set: EACCES; run as root'
-	is tracefs limited 'one thread at a time: .*; run as root'
+	is tracefs limited 'Intel PT can record only one thread: .*; run as root'
 	is perf '(limited|missing)' 'perf_event_paranoid is '
-	is memlock '(limited|missing)' '[0-9.]+ [KMG]iB fit: '
+	is memlock '(limited|missing)' '[0-9.]+ [KMG]iB can be locked: '
 	is sample missing 'stacks cannot be sampled: .*; run as root'
 	is branch_snapshot missing 'not tried: no CAP_BPF; run as root'
 	is attach missing '.*uprobe'
@@ -139,7 +139,7 @@ counts() {
 	unshare -Ur true 2>/dev/null || skip "no user namespaces here"
 	run unshare -Ur "$O/mtbpf" check
 	[ "$status" -eq 1 ]
-	is CAP_SYS_ADMIN missing 'no uprobes; leave the user namespace'
+	is CAP_SYS_ADMIN missing 'for uprobes with Intel PT, or before Linux 6.11; leave the user namespace'
 	is uprobe missing
 }
 

@@ -99,7 +99,7 @@ later() {
 	for check in "long call, dwarf" "short call, dwarf" "sleep, dwarf"; do
 		grep -E "^sample +$check +ok " <<<"$output"
 	done
-	[[ $output == *"lost: how long functions took is wrong"*"; meanwhile: try the other -unwind"* ]]
+	[[ $output == *"effect: how long functions took is wrong"*"; until fixed: try the other -unwind"* ]]
 	run "$O/mtbpf" selftest -replay changed.tar.zst -only "sleep, dwarf"
 	[ "$status" -eq 0 ]
 	[[ $output == *"1 passed, 0 failed, 0 skipped" ]]

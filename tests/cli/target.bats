@@ -152,7 +152,7 @@ libc() {
 	[ "${#lines[@]}" -gt 1000 ]
 	mtbpf_run list -pid "$target" iter
 	[ "$status" -eq 1 ]
-	complains no-match "*" "*" iter hint globs-match-all iter
+	complains no-match "*" "*" iter hint globs-match-all "" iter
 }
 
 # runs PID FILE: the process has executed the file.

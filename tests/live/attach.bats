@@ -516,7 +516,7 @@ mount_small() {
 	BARE=1 mtbpf_run run -source soft -o x.fxt -- ./script
 	[ "$status" -eq 0 ]
 	[[ $output == *"bad option or value: "*"/script"* ]]
-	[[ $output == *"the target has exited"*"the program exited with 2"* ]]
+	[[ $output == *"the target has exited"*"the program exited with status 2"* ]]
 	expect_recording x
 }
 

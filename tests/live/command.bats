@@ -22,7 +22,7 @@ teardown() {
 	[ "$(<out)" = "word  two" ]
 	grep -q '^complaint$' err
 	grep -q '^the command has ended: the snapshot was taken now' err
-	grep -q '^the program exited with 7$' err
+	grep -q '^the program exited with status 7$' err
 	[ -d x.mtbpf ]
 	kill -0 "$target"
 }

@@ -37,5 +37,5 @@ setup() {
 	umount -l "$out/small"
 	cat "$out/said"
 	grep -q 'cannot write more of the trace: No space left on device' "$out/said"
-	grep -q 'the program exited with 0\|the program has ended' "$out/said"
+	grep -q 'the program exited with status 0\|the program has ended' "$out/said"
 }

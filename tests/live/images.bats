@@ -204,7 +204,7 @@ make_programs() {
 	decode x
 	[ "$gaps" -gt 0 ]
 	[ "$(wc -l <said)" -eq 2 ]
-	grep -q "^warning: .*/prog (No such file or directory): it shows as gaps" said
+	grep -q "^warning: .*/prog (No such file or directory): the trace has gaps where this code ran" said
 	grep -q "^hint: put the file with build ID $id at that path" said
 	# Copied back, it is another inode; its build id tells that it is right.
 	cp elsewhere prog

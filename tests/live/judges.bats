@@ -390,7 +390,7 @@ refuses() {
 	echo "# a text" >"$dir/text"
 	{ echo "a longer text"; seq 1000; } >"$dir/long-text"
 	refuses "$dir/missing" 2 "No such file"
-	refuses "$dir/no-data.mtbpf" 1 "does not contain data"
+	refuses "$dir/no-data.mtbpf" 1 "contains neither meta.json nor data"
 	refuses "$dir/no-meta.mtbpf" 1 "meta.json is missing"
 	refuses "$dir/empty" 1 "empty"
 	refuses "$dir/text" 1 "but no branches or stacks"

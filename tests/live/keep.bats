@@ -107,13 +107,13 @@ taken_at() {
 	keeper_ends INT
 	[ "$status" -eq 0 ]
 	[ "$(ls d | wc -l)" -eq 2 ]
-	grep -Eq 'max-per-hour 2: [1-9][0-9]* hits over the threshold were not captured' "$log"
+	grep -Eq 'max-per-hour 2: [1-9][0-9]* hits that would have triggered were not captured' "$log"
 	keeps -delay-thresh 2ms -dir d -max-per-hour 2
 	sleep 1.5
 	keeper_ends INT
 	[ "$status" -eq 0 ]
 	[ "$(ls d | wc -l)" -eq 2 ]
-	grep -Eq ': [1-9][0-9]* hits over the threshold were not captured' "$log"
+	grep -Eq ': [1-9][0-9]* hits that would have triggered were not captured' "$log"
 }
 
 @test "SIGUSR1 takes one now, also while an hour's captures are used up" {
@@ -206,7 +206,7 @@ counts_busy() {
 
 @test "one that is larger than all may be is not kept" {
 	keeps -delay-thresh 2ms -dir d -max-size 4K
-	eventually 15 grep -q 'cannot keep a recording in d: it exceeds -max-size' "$log"
+	eventually 15 grep -q 'cannot keep a recording in d: the recording exceeds -max-size' "$log"
 	keeper_ends TERM
 	[ -z "$(ls -A d)" ]
 }

@@ -34,7 +34,7 @@ largest_ms() {
 	start requests
 	mtbpf_run attach -source sample -pid "$target" "${request[@]}" -duration-thresh 50ms -print arg2-\>at.number -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"a request is from request_begin to request_end, by -key arg1,arg2"* ]]
+	[[ $output == *"a request lasts from request_begin to request_end, by -key arg1,arg2"* ]]
 	[[ $output =~ hit\ [0-9]+\ of\ request_end,\ thread\ ([0-9]+):\ ([0-9]+)[0-9.]*\ ms\ after\ -start\ in\ thread\ ([0-9]+),\ key\ (0x[0-9a-f]+),\ arg2-\>at.number\ ([0-9]+) ]]
 	local thread=${BASH_REMATCH[1]} ms=${BASH_REMATCH[2]} since=${BASH_REMATCH[3]} key=${BASH_REMATCH[4]} number=${BASH_REMATCH[5]}
 	[ "$since" = "$target" ] && [ "$thread" != "$target" ]

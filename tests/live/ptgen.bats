@@ -254,7 +254,7 @@ deviation() {
 	run "$mtbpf" decode "$out/r.mtbpf" -max-memory 24M -strict -o "$out/newest.txt"
 	echo "$output"
 	[ "$status" -eq 4 ]
-	grep -q '^warning: decoding all of it takes more than 24.0 MiB of memory: the oldest .* are left out$' <<<"$output"
+	grep -q '^warning: decoding all of the recording takes more than 24.0 MiB of memory: the oldest .* are left out$' <<<"$output"
 	grep -q '^hint: .*-max-memory' <<<"$output"
 	grep -q '^lost: [0-9]* bytes of trace, the oldest: .*-max-memory$' <<<"$output"
 	# What both have has the same names to the end.

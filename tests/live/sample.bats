@@ -29,7 +29,7 @@ reports() {
 	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 1us -timeout 15s -o slow.fxt
 	[ "$status" -eq 0 ]
 	[ "$(grep -c 'no Intel PT here: using -source sample' <<<"$output")" -eq 1 ]
-	[[ $output == *"sample: stacks by the clock"* ]]
+	[[ $output == *"sample: stacks by a timer"* ]]
 	threshold=(-delay-thresh 10ms)
 	reports '(rehash_entry|table_rehash)'
 }

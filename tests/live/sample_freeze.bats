@@ -69,7 +69,7 @@ iterations() {
 	comes_on 30
 	kill -INT "$attached"
 	attach_ends 20
-	[[ $output == *"sample: stacks by the clock and at every switch; a ring of 64.0 KiB for each CPU (1), 264.0 KiB in all"* ]]
+	[[ $output == *"sample: stacks by a timer and at every context switch; a ring of 64.0 KiB for each CPU (1), 264.0 KiB in all"* ]]
 	[[ $output =~ sample:\ a\ full\ ring\ looks\ back\ ([0-9.]+\ m?s)\; ]]
 	back=${BASH_REMATCH[1]}
 	# Less than that where nothing ran for a while at first: a trace begins with a stack.

@@ -139,7 +139,7 @@ at_terminal() {
 	[ "$(hits)" -gt $((always / 2)) ] # the rarer place alone has a tenth
 	mtbpf_run attach -pid "$target" -source sample -symbol usdt:app:request -skip 20 -timeout 10s -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"waiting for a call of usdt:app:request"* ]]
+	[[ $output == *"waiting for a hit of usdt:app:request"* ]]
 	# One in ten is the other place's; the test below is about that.
 	[[ $output =~ "hit "[0-9]+" of usdt:app:request, thread $target, in serve_small, arg1 "[0-9]+", arg2 -77, arg3 5, arg4 3" ||
 	   $output =~ "thread $target, in serve_large, arg1 "[0-9]+", arg2 unknown, arg3 -6, arg4 -4" ]]

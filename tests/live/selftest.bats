@@ -28,7 +28,7 @@ verdicts() {
 		"system calls" "page faults" traps "second stack" times gaps "target afterwards"; do
 		is ok soft "$name"
 	done
-	grep -Eq '^soft +calls +ok +10 of 10 calls at their depth$' <<<"$output"
+	grep -Eq '^soft +calls +ok +10 of 10 calls at the right depth$' <<<"$output"
 	[[ $output == *"20 passed, 0 failed, 0 skipped" ]] || { ! command -v perf && [[ $output == *"18 passed, 0 failed, 2 skipped" ]]; }
 	"$O/mtbpf" decode -q kept/soft.mtbpf -o soft.fxt
 	[ -s soft.fxt ]
@@ -166,5 +166,5 @@ probe_offset() {
 	echo 0 >"$tracing/events/selftest_$$/left/enable"
 	echo "-:selftest_$$/left" >>"$tracing/uprobe_events"
 	[ "$status" -eq 1 ]
-	[[ $output == *"failed   a probe is left in it"* ]]
+	[[ $output == *"failed   a probe is left in the target"* ]]
 }

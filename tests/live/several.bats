@@ -99,7 +99,7 @@ load targets
 		first=$target
 		eventually 20 bash -c '[ "$(grep -c "^waiting for a call" "$1")" -eq '$again' ]' - "$attach_log"
 	done
-	grep -q 'some of .* were restarted: continuing with those that run now' "$attach_log"
+	grep -q 'some of .* were restarted: continuing with the processes that run now' "$attach_log"
 	runs_on "$target"
 	interrupted_has_target
 }

@@ -56,7 +56,7 @@ is_deadlock() {
 	[ "${BASH_REMATCH[1]}" -ne "${BASH_REMATCH[2]}" ]
 	[ -d "/proc/$target/task/${BASH_REMATCH[1]}" ] && [ -d "/proc/$target/task/${BASH_REMATCH[2]}" ]
 	ring="${BASH_REMATCH[1]} ${BASH_REMATCH[2]}"
-	[[ $output == *"* ${BASH_REMATCH[1]} (stalls) waits for a mutex of thread ${BASH_REMATCH[2]}"*"transfer < trade"* ]]
+	[[ $output == *"* ${BASH_REMATCH[1]} (stalls) waits for a mutex held by thread ${BASH_REMATCH[2]}"*"transfer < trade"* ]]
 	[[ $output == *"  $target (stalls) waits in pause: "*"main"* ]]
 }
 
@@ -146,7 +146,7 @@ is_deadlock() {
 		ends 60
 		[ "$status" -eq 0 ]
 		within 300 2000
-		[[ $output == *"has not come from -start (request_begin) to -stop for "*"waits in read of pipe:"* ]]
+		[[ $output == *"has been between -start (request_begin) and -stop for "*"waits in read of pipe:"* ]]
 	done
 	start stalls read
 	begin watch -pid "$target" -symbol handle -durations -stall-thresh 200ms -timeout 2s

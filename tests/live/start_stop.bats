@@ -199,7 +199,7 @@ not_between() {
 	complains not-a-go-program hint leave-out-key
 	mtbpf_run watch -pid "$target" -start one_iter -stop exit -key goroutine,arg1 -timeout 300ms
 	[ "$status" -eq 2 ]
-	complains "-key: the end is missing"
+	complains "-key: unexpected text"
 }
 
 # A program with a USDT probe in 70 places, the last of which ends each region. MAPPED=N maps its code N times more.

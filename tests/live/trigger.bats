@@ -72,14 +72,14 @@ in_ns() {
 	start_service
 	sample -symbol one_iter -skip 3 -max-hits 3
 	[ "$status" -eq 3 ]
-	[[ $output == *"3 hits"*"3 let pass"* ]]
+	[[ $output == *"3 hits"*"3 skipped by limits"* ]]
 	sample -symbol one_iter -skip 3
 	[ "$status" -eq 0 ]
 	[[ $output =~ hit\ ([0-9]+)\ of\ one_iter ]]
 	[ "${BASH_REMATCH[1]}" -ge 4 ]
 	sample -symbol one_iter -after 100s -max-hits 30
 	[ "$status" -eq 3 ]
-	[[ $output == *"30 hits"*"30 let pass"* ]]
+	[[ $output == *"30 hits"*"30 skipped by limits"* ]]
 	sample -symbol one_iter -skip 3 -min-interval 100s -multi-snapshot -max-hits 300
 	[ "$status" -eq 3 ]
 	says snapshot-taken 1

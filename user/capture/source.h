@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sources of recordings: one table of functions, implemented by each. */
+/* A source of recordings is a table of functions (struct source_ops); here is the list of them. */
 #ifndef MTBPF_CAPTURE_SOURCE_H
 #define MTBPF_CAPTURE_SOURCE_H
 
@@ -21,16 +21,16 @@
 struct source;
 
 struct source_config {
-	pid_t pid;		    /* the process; all of its threads are recorded */
+	pid_t pid;		    /* the process, with all of its threads; pt: see multi_thread */
 	const struct pid_set *pids; /* that process and others, not for soft; NULL: only pid */
 	bool children;		    /* also record children forked from now on; not for soft */
 	const struct cgroup
 		*cgroup;	/* instead of pid: its threads, one ring per CPU; not for soft */
 	uint64_t snapshot_size; /* bytes per ring; rounded up to a power of two */
 	uint64_t max_memory;	/* pt, sample: bytes of all rings together */
-	const struct uprobe_spec *probes; /* the trigger's probes, and those that start and stop */
+	const struct uprobe_spec *probes; /* of the trigger, and of -start and -stop */
 	size_t n_probes;
-	/* A thread is recorded from a start to a stop; without starts, always. */
+	/* -start and -stop: a thread is recorded from a start to a stop; without starts, always. */
 	const struct rec_place *starts, *stops;
 	size_t n_starts, n_stops;
 	uint8_t probed[UPROBES_INSN_SIZE]; /* the code at the probe */
@@ -52,7 +52,7 @@ struct source_config {
 				     -1: none */
 	bool sample_by_cpu;	  /* sample: one ring per CPU; sample_gate selects the target */
 	bool sample_no_stacks;	  /* with sample_by_cpu: BPF takes the stacks of switches */
-	size_t sample_log;	  /* sample: extra bytes per ring, for -max-memory */
+	size_t sample_log;	  /* sample: bytes of log and stacks per ring, for -max-memory */
 	bool is_silent;		  /* do not print the lookback */
 	const char *spool_dir;	 /* pt, soft: keep everything on disk (struct spool); NULL: rings */
 	const char *truth_path;	 /* soft: file for the true stack (tests); NULL: none */

@@ -103,7 +103,10 @@ static bool is_refusal(int err)
 	return err == -EPERM || err == -EACCES;
 }
 
-/* Sets "WHAT: EPERM" as missing; the remedy is for an error of rights. */
+/*
+ * Sets the state to missing, with the reason "WHAT: EPERM". The remedy is used only if err is an
+ * error of rights.
+ */
 static void set_missing(struct check_result *result, int err, const char *what, const char *remedy)
 {
 	check_result__set(result, CHECK_MISSING, "%s: %s", what, check__strerror(err));
@@ -144,7 +147,9 @@ static void check_btf(const struct check *check, struct check_result *result)
 		check_result__set(result, CHECK_OK, BTF);
 		return;
 	}
-	check_result__set(result, CHECK_LIMITED, "none: hit times are kept in an LRU hash");
+	check_result__set(
+		result, CHECK_LIMITED,
+		"none: -stall-thresh, -cpu-thresh, -off-cpu-thresh and -children do not work");
 	check_result__remedy(result, "a kernel with CONFIG_DEBUG_INFO_BTF");
 }
 
@@ -172,7 +177,7 @@ static void check_lockdown(const struct check *check, struct check_result *resul
 		break;
 	case LOCKDOWN_CONFIDENTIALITY:
 		check_result__set(result, CHECK_LIMITED,
-				  "confidentiality: no probe for several threads");
+				  "confidentiality: Intel PT can record only one thread");
 		check_result__remedy(result, "boot with lockdown=integrity");
 		break;
 	default:
@@ -260,7 +265,10 @@ static void check_vm(const struct check *check, struct check_result *result)
 	char name[40], product[84], vendor[40] = "", model[40] = "", *details;
 	bool has_pt = !access(PT_PMU_PATH, F_OK);
 
-	/* "Amazon EC2 m5.large": the cloud or the program, from the firmware. */
+	/*
+	 * The vendor and the model from the firmware, "Amazon EC2 m5.large": they name the cloud,
+	 * or the program that runs the virtual machine.
+	 */
 	check__read_line(DMI "sys_vendor", vendor, sizeof(vendor));
 	check__read_line(DMI "product_name", model, sizeof(model));
 	snprintf(product, sizeof(product), "%s%s%s", vendor, vendor[0] && model[0] ? " " : "",
@@ -422,7 +430,7 @@ static void check_sample(const struct check *check, struct check_result *result)
 
 	if (!err) {
 		check_result__add_number(result, "max_rate", (int64_t)(1000000000 / period_ns));
-		check_result__set(result, CHECK_OK, "tried: stacks by the clock, up to %u a second",
+		check_result__set(result, CHECK_OK, "tried: stacks by a timer, up to %u per second",
 				  (unsigned int)(1000000000 / period_ns));
 		return;
 	}
@@ -434,7 +442,7 @@ static const struct {
 } counted[] = {
 	[COUNTING_CYCLES] = {"the hardware counts cycles", "samples use the kernel's clock"},
 	[COUNTING_BRANCHES] = {"the CPU records the last branches",
-			       "hits without their last branches"},
+			       "hits are shown without the branches before them"},
 	[COUNTING_CALLS] = {"the CPU records calls: -unwind lbr",
 			    "callers by frame pointers or copied stacks"},
 };
@@ -513,7 +521,7 @@ static void check_tracefs(const struct check *check, struct check_result *result
 	int err = tracefs_probe__try(&place);
 
 	if (err) {
-		check_result__set(result, CHECK_LIMITED, "one thread at a time: %s",
+		check_result__set(result, CHECK_LIMITED, "Intel PT can record only one thread: %s",
 				  check__strerror(err));
 		check_result__remedy(result, is_refusal(err)
 						     ? "run as root"
@@ -523,7 +531,7 @@ static void check_tracefs(const struct check *check, struct check_result *result
 	if (place)
 		check_result__add_text(result, "place", place);
 	check_result__set(result, CHECK_OK, "%s",
-			  place ? place : "mounted nowhere, but can be, for mtbpf alone");
+			  place ? place : "not mounted, but mtbpf can mount it for itself");
 }
 
 /* ---- rights: capabilities, settings of perf and ptrace, locked memory */
@@ -543,17 +551,17 @@ static void check_capability(const struct check *check, struct check_result *res
 		check_result__set(result, CHECK_OK, "for %s: CAP_SYS_ADMIN is enough",
 				  check->purpose);
 	} else if (capability__effective(check->which)) {
-		check_result__set(result, CHECK_MISSING, "no %s", check->purpose);
+		check_result__set(result, CHECK_MISSING, "for %s", check->purpose);
 		check_result__remedy(result, "leave the user namespace");
 	} else {
-		check_result__set(result, CHECK_MISSING, "no %s", check->purpose);
+		check_result__set(result, CHECK_MISSING, "for %s", check->purpose);
 		check_result__remedy(result, geteuid() ? "run as root" : "have it granted");
 	}
 }
 
 /*
- * Events of user code alone, on a task: include/linux/perf_event.h: perf_allow_*(). Above 2 is
- * Debian's own: CAP_SYS_ADMIN for every event.
+ * Judges events of user code alone, on a task (include/linux/perf_event.h: perf_allow_*()). Debian
+ * has values above 2: every event then needs CAP_SYS_ADMIN.
  */
 enum check_state perf__judge(long paranoid, bool perfmon, bool admin)
 {
@@ -611,7 +619,8 @@ static void check_ptrace(const struct check *check, struct check_result *result)
 	if (state == CHECK_OK)
 		check_result__set(result, state, "any process can be looked at");
 	else if (scope >= 3)
-		check_result__set(result, state, "yama's ptrace_scope 3 forbids it to everybody");
+		check_result__set(result, state,
+				  "yama's ptrace_scope 3 forbids ptrace for everybody");
 	else if (scope == 2)
 		check_result__set(result, state, "yama's ptrace_scope 2 wants CAP_SYS_PTRACE");
 	else
@@ -619,7 +628,7 @@ static void check_ptrace(const struct check *check, struct check_result *result)
 				  scope ? "what mtbpf starts itself (yama's ptrace_scope 1)"
 					: "processes of this user");
 	if (scope >= 3)
-		check_result__remedy(result, "a reboot undoes it");
+		check_result__remedy(result, "reboot with kernel.yama.ptrace_scope below 3");
 	else if (state != CHECK_OK)
 		check_result__remedy(result, "run as root");
 }
@@ -638,7 +647,7 @@ static void check_memlock(const struct check *check, struct check_result *result
 	else
 		check_result__add_number(result, "rlimit_memlock", (int64_t)limits.rlimit);
 	if (fits == UINT64_MAX) {
-		check_result__set(result, CHECK_OK, "as much trace as there is memory%s",
+		check_result__set(result, CHECK_OK, "any size can be locked%s",
 				  limits.ipc_lock ? ": CAP_IPC_LOCK lifts the limit" : "");
 		return;
 	}
@@ -647,8 +656,9 @@ static void check_memlock(const struct check *check, struct check_result *result
 	check_result__add_number(result, "fits", (int64_t)fits);
 	check_result__add_number(result, "threads", (int64_t)threads);
 	check_result__set(result, threads ? CHECK_LIMITED : CHECK_MISSING,
-			  "%s fit: %llu thread%s of %s", size, (unsigned long long)threads,
-			  threads == 1 ? "" : "s", BYTES(SNAPSHOT_SIZE_DEFAULT));
+			  "%s can be locked: %llu trace buffer%s of %s", size,
+			  (unsigned long long)threads, threads == 1 ? "" : "s",
+			  BYTES(SNAPSHOT_SIZE_DEFAULT));
 	check_result__remedy(result, "CAP_IPC_LOCK, ulimit -l%s",
 			     threads ? "" : ", or a smaller -snapshot-size");
 }
@@ -676,8 +686,7 @@ static void check_fzf(const struct check *check, struct check_result *result)
 				  "'mtbpf list -pid PID | fzf' lets you pick a function");
 		return;
 	}
-	check_result__set(result, CHECK_LIMITED,
-			  "missing: it would pick a function from 'mtbpf list'");
+	check_result__set(result, CHECK_LIMITED, "missing: with fzf, -symbol '?' is a search");
 	check_result__remedy(result, "install fzf");
 }
 
@@ -708,14 +717,14 @@ static const struct check checks[] = {
 	{.name = "perf", .run = check_perf},
 	{.name = "ptrace", .run = check_ptrace, .needed = true},
 	{.name = "memlock", .run = check_memlock, .needed = true},
-	CAPABILITY(CAP_SYS_ADMIN, "uprobes"),
+	CAPABILITY(CAP_SYS_ADMIN, "uprobes with Intel PT, or before Linux 6.11"),
 	CAPABILITY(CAP_BPF, "BPF programs"),
 	CAPABILITY(CAP_PERFMON, "Intel PT of other users' processes"),
 	CAPABILITY(CAP_SYS_PTRACE, "other users' processes"),
 	CAPABILITY(CAP_DAC_READ_SEARCH, "symbols from files that only others can read"),
 	CAPABILITY(CAP_CHECKPOINT_RESTORE, "symbols of deleted and replaced files"),
 	CAPABILITY(CAP_SYSLOG, "addresses in /proc/kallsyms"),
-	CAPABILITY(CAP_IPC_LOCK, "traces of more than 'memlock' says"),
+	CAPABILITY(CAP_IPC_LOCK, "larger traces than 'memlock' allows"),
 	CAPABILITY(CAP_SYS_RESOURCE, "raising hard limits (open files)"),
 	{.name = "fzf", .run = check_fzf},
 };
@@ -744,15 +753,16 @@ static void sum_up(struct check_report *report)
 		if (r->needed)
 			add_word(missing, sizeof(missing), r->name);
 		if (!strcmp(r->name, "sample") || !strcmp(r->name, "bpf") ||
-		    !strcmp(r->name, "uprobe"))
+		    !strcmp(r->name, "uprobe") || !strcmp(r->name, "ptrace"))
 			add_word(by_samples, sizeof(by_samples), r->name);
 	}
 	if (missing[0] && !by_samples[0])
-		check_result__set(sum, CHECK_LIMITED, "by samples; with Intel PT it needs %s",
-				  missing);
+		check_result__set(sum, CHECK_LIMITED,
+				  "works with samples; missing for Intel PT: %s", missing);
 	else if (missing[0])
 		check_result__set(sum, CHECK_MISSING,
-				  "by samples it needs %s (with Intel PT: see above)", by_samples);
+				  "does not work: missing for samples: %s (for Intel PT see above)",
+				  by_samples);
 	else
 		check_result__set(sum, CHECK_OK, "works with Intel PT");
 	report->n++;

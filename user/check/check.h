@@ -17,7 +17,7 @@ enum check_state {
 	CHECK_MISSING,
 };
 
-/* For programs that read the results: text, or a number if that is empty. */
+/* A fact for programs that read the results: `text`, or `number` if the text is empty. */
 struct check_fact {
 	const char *name; /* static */
 	char text[64];

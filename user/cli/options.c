@@ -132,7 +132,7 @@ static int report_unknown(const struct parser *parser, const char *typed)
 	meant = nearest__result(&nearest);
 	log__error("%s: unknown option '%.*s'", command, name_len(typed), typed);
 	if (meant)
-		log__hint("did you mean -%s? (mtbpf %s -help lists them)", meant, command);
+		log__hint("did you mean -%s? (mtbpf %s -help lists all options)", meant, command);
 	else
 		log__hint("mtbpf %s -help lists the options", command);
 	return -EINVAL;
@@ -207,12 +207,9 @@ static int report_bad_value(const struct parser *parser, const struct option_spe
 			    const char *value, int err)
 {
 	static const char *const wrong[] = {
-		[OPT_INT] = "is not a whole number",
-		[OPT_COUNT] = "is not a count",
-		[OPT_DURATION] = "is not a duration",
-		[OPT_SIZE] = "is not a size",
-		[OPT_CHOICE] = "is not one of its choices",
-		[OPT_THRESHOLD] = "is not a duration",
+		[OPT_INT] = "is not a whole number",	  [OPT_COUNT] = "is not a count",
+		[OPT_DURATION] = "is not a duration",	  [OPT_SIZE] = "is not a size",
+		[OPT_CHOICE] = "is not a possible value", [OPT_THRESHOLD] = "is not a duration",
 		[OPT_LIST] = "is one too many",
 	};
 
@@ -348,7 +345,7 @@ int options__parse(const struct option_table *table, void *dst, int argc, char *
 	return 0;
 }
 
-/* The second column of the help begins here, or further left. */
+/* Longer labels get a line of their own in the help, and do not widen its first column. */
 #define MAX_LABEL_WIDTH 28
 
 static void add_label(char *label, size_t size, const char *dash, const char *word)

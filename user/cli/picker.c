@@ -29,7 +29,7 @@ struct typed {
 	size_t n;
 	FILE *out;
 	size_t rows, columns; /* that fit */
-	char words[128];      /* that all lines that are left contain, separated by spaces */
+	char words[128];      /* words that all remaining lines contain, separated by spaces */
 };
 
 static void measure(struct typed *typed)
@@ -42,7 +42,7 @@ static void measure(struct typed *typed)
 		return;
 	if (size.ws_row > 2 * LINES_BELOW)
 		typed->rows = size.ws_row - LINES_BELOW;
-	/* A tab, and the cursor. */
+	/* Leaves room for a tab, and for the cursor. */
 	if (size.ws_col > 2 * TAB)
 		typed->columns = size.ws_col - TAB - 1;
 }
@@ -208,7 +208,7 @@ static pid_t start_fzf(const char *what, int *in, int *out)
 	return pid;
 }
 
-/* The index; -ECANCELED; -ENOENT: fzf is missing. */
+/* The index; -ECANCELED: nothing was picked; -ENOENT: fzf cannot be started. */
 static int pick_by_fzf(const char *what, const char *text, size_t len, size_t n)
 {
 	char line[4096] = "", *end;

@@ -21,8 +21,8 @@ int picker__pick(const char *what, const char *const *lines, size_t n);
 
 /*
  * Like picker__pick(), without fzf: shows numbered lines, as many as fit on the terminal `out`, and
- * reads a number or words from `in`. Words leave only the lines that contain them all, and it asks
- * again. An empty answer picks the line if one is left. -ECANCELED at the end of `in`.
+ * reads a number or words from `in`. After words, shows only the lines that contain them all, and
+ * asks again. An empty answer picks the line if only one is left. -ECANCELED at the end of `in`.
  */
 int picker__pick_typed(const char *what, const char *const *lines, size_t n, FILE *in, FILE *out);
 

@@ -13,7 +13,8 @@
 #define BLOCK_ALIGN 16
 
 /*
- * A branch's two ends, and the place where it is followed to, are mostly in the same few functions.
+ * The number of functions that function_at() caches: both ends of a branch, and its successor, are
+ * mostly in the same few functions.
  */
 #define KNOWN_FUNCTIONS 4
 
@@ -140,8 +141,8 @@ struct building {
 	struct blocks *blocks;
 	struct block *block;
 	uint64_t ip;	 /* of the next instruction */
-	uint64_t before; /* the instruction that falls through to it; 0: it was jumped to, or is the
-			    first */
+	uint64_t before; /* the instruction that falls through to ip; 0: a jump led to ip, or the
+			    block begins there */
 	const struct function *known; /* where the last transfer went */
 	block_counts counts;	      /* since the last step */
 	unsigned int n_insns, n_jumps;
@@ -230,8 +231,8 @@ static void follow(struct building *g, const struct insn *insn)
 			.kind = is_call ? BRANCH_CALL : BRANCH_JUMP,
 			.len = insn->len,
 			/*
-			 * SDM "Indirect Transfer Compression for Returns": not the call that reads
-			 * the IP.
+			 * SDM "Indirect Transfer Compression for Returns": a call of the next
+			 * instruction, which only reads the IP, is not pushed.
 			 */
 			.pushes = is_call && insn->target != next,
 		};
@@ -360,7 +361,7 @@ static size_t slot_of(const struct blocks *b, uint64_t ip)
 	return (size_t)(ip * 0x9e3779b97f4a7c15ull >> 20) & (b->n_slots - 1);
 }
 
-/* The slot of ip, which has its block; otherwise the free slot to put it. */
+/* Returns the slot that has the block at ip, or the free slot where it belongs. */
 static struct blocks_slot *find_slot(const struct blocks *b, uint64_t ip)
 {
 	size_t i = slot_of(b, ip);
@@ -415,9 +416,9 @@ struct block *blocks__link(struct blocks *b, struct block *block, unsigned int w
 		block->next[which] = blocks__find(b, ip);
 	else
 		/*
-		 * After a condition that was not taken, no branch has told the reader which
-		 * function runs. It is another one by now: the next branch must be handed on, and
-		 * this path needs a block of its own.
+		 * The thread falls through into another function than the last branch handed on
+		 * went to. The next branch must tell the receiver, so this path needs a block of
+		 * its own.
 		 */
 		block->next[which] = build_block(b, ip, block->known_function);
 	return block->next[which];
@@ -442,7 +443,10 @@ struct stepping {
 	struct insn insn;
 };
 
-/* Advances by one instruction. False: the block's last instruction is next. */
+/*
+ * Advances by one instruction. False: the block's last instruction is next, or its code cannot be
+ * read.
+ */
 static bool step(struct blocks *blocks, struct stepping *s)
 {
 	struct block_reach *reach = &s->reach;

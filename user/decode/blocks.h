@@ -20,7 +20,10 @@ struct arena {
 	unsigned int n_chunks;
 };
 
-/* A multiple of `align` bytes, which is at most 64. NULL: out of memory. */
+/*
+ * Allocates `size` bytes, rounded up to a multiple of `align`: a power of two, 64 at most, and the
+ * same in all calls for an arena. The size is 64 KiB at most. NULL: out of memory.
+ */
 void *arena__alloc(struct arena *arena, size_t size, size_t align);
 void arena__free(struct arena *arena);
 
@@ -30,7 +33,7 @@ enum block_end {
 	BLOCK_CALL,	/* indirect */
 	BLOCK_JUMP,	/* indirect */
 	BLOCK_FAR,	/* syscall, int n, iret, ...: see enum block_flags */
-	BLOCK_GOES_ON,	/* not by a branch: the block reached its maximum length */
+	BLOCK_GOES_ON,	/* no branch: the block reached its maximum length */
 	BLOCK_UNMAPPED, /* no code is known at last_ip */
 	BLOCK_NO_CODE,	/* the bytes at last_ip are not a valid instruction */
 };
@@ -65,7 +68,7 @@ struct block_step {
 
 struct block {
 	block_counts counts;   /* after the last step, the last instruction included */
-	struct block *next[2]; /* COND: not taken, taken; else next[0]; NULL until looked up */
+	struct block *next[2]; /* COND: [0] not taken, [1] taken; else [0]; NULL until looked up */
 	uint8_t end;	       /* enum block_end */
 	uint8_t flags;
 	uint8_t last_len; /* of the last instruction; 0 if no instruction ends it */
@@ -78,28 +81,37 @@ struct block {
 	struct block_site site; /* CALL */
 	uint64_t last_ip;	/* of the last instruction */
 	uint64_t target;	/* COND */
-	/* The function that the last branch handed on went to. */
+	/*
+	 * The target function of the last branch that is handed on: where the receiver of the
+	 * branches takes the thread to be after this block.
+	 */
 	const struct function *known_function;
 	uint64_t stamp; /* blocks.stamp when it was built */
 };
 
 struct blocks;
 
-/* tell_all: every direct branch becomes a step. The map stays the caller's. NULL: no memory. */
+/*
+ * tell_all: branches within a function are handed on as well. The map stays the caller's. NULL: out
+ * of memory.
+ */
 struct blocks *blocks__new(struct code_map *map, bool tell_all);
 void blocks__free(struct blocks *blocks);
 
-/* Code was added to the map; existing code is unchanged. */
+/* Call this after code was added to the map, if existing code is unchanged. */
 void blocks__code_added(struct blocks *blocks);
-/* The map's code was replaced: all blocks are freed. */
+/* Call this after code of the map was replaced: frees all blocks. */
 void blocks__clear(struct blocks *blocks);
 
 /* The block at ip; NULL: out of memory. */
 struct block *blocks__find(struct blocks *blocks, uint64_t ip);
-/* Looks up next[which]: the block that the condition leads to, or that follows. */
+/*
+ * Returns next[which], looked up at the first call: the block to which the condition leads, or that
+ * follows. NULL: out of memory.
+ */
 struct block *blocks__link(struct blocks *blocks, struct block *block, unsigned int which);
 /*
- * Decodes a block again, which ended because code was missing, if code has been added since. 0 or
+ * Decodes again a block that ended because code was missing, if code has been added since. 0 or
  * -ENOMEM.
  */
 int blocks__renew(struct blocks *blocks, struct block *block);
@@ -112,13 +124,16 @@ struct block_reach {
 	uint8_t len;
 };
 
-/* Up to the instruction at ip, which did not run. False: ip is not in the block. */
+/* *reach: the part before the instruction at ip. False: ip is not in the block. */
 bool blocks__reach(struct blocks *blocks, const struct block *block, uint64_t ip,
 		   struct block_reach *reach);
-/* Up to and including the first direct branch to ip, which does not count as a step. */
+/*
+ * *reach: the part up to and including the first direct branch to ip, which does not count as a
+ * step. False: there is no such branch.
+ */
 bool blocks__reach_branch_to(struct blocks *blocks, const struct block *block, uint64_t ip,
 			     struct block_reach *reach);
-/* Up to and including the block's direct branch. False unless it has exactly one. */
+/* *reach: the part up to and including the direct branch. False unless there is exactly one. */
 bool blocks__reach_only_branch(struct blocks *blocks, const struct block *block,
 			       struct block_reach *reach);
 

@@ -15,10 +15,10 @@ enum branch_kind {
 	BRANCH_RETURN,	    /* near return */
 	BRANCH_JUMP,	    /* unconditional near jump */
 	BRANCH_COND,	    /* conditional jump, taken */
-	BRANCH_ENTER,	    /* the kernel is traced: into it, or into a handler within it. By the
-			       instruction at `from` (syscall, int n), or, where len is 0, before it:
-			       interrupt, exception */
-	BRANCH_LEAVE,	    /* back from there, by an iret, sysret or sysexit at `from` */
+	BRANCH_ENTER,	    /* entry into the kernel, or a handler within it (if the kernel is
+			       traced): by the instruction at `from` (syscall, int n) or, if len is
+			       0, an interrupt or exception before it */
+	BRANCH_LEAVE,	    /* return from such an entry, by iret, sysret or sysexit at `from` */
 	BRANCH_BEGIN,	    /* tracing begins, or goes on, at `to`; from is 0 */
 	BRANCH_END_SYSCALL, /* left traced code by the syscall, sysret, iret or VM entry at `from`;
 			       to is 0 */
@@ -91,8 +91,9 @@ static inline bool branch__is_entry(const struct branch *b)
 }
 
 /*
- * A call's return address. Without the length of its instruction it is a range: from FF /2 with a
- * register to one with a segment, REX, SIB and 32 bits.
+ * A call's return address. If the length of the instruction is unknown, the address lies between
+ * CALL_MIN_LEN (FF /2 with a register) and CALL_MAX_LEN bytes (with a segment prefix, REX, SIB and
+ * a displacement of 32 bits) after `from`.
  */
 #define CALL_MIN_LEN 2
 #define CALL_MAX_LEN 9
@@ -119,7 +120,7 @@ struct speed {
 /* Shorter stretches are combined. */
 #define SPEED_MIN_NS 20000
 
-/* As an entry among branches, and back. */
+/* Convert a struct speed to an entry among branches, and back. */
 static inline struct branch speed__entry(const struct speed *speed)
 {
 	return (struct branch){.time_ns = speed->end_ns,

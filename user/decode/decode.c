@@ -38,7 +38,7 @@ struct joiner {
 	uint64_t gap_ns;
 	/*
 	 * The current stretch. Until it ends, traced_ns contains only times to subtract, and insns
-	 * the number at its start.
+	 * is totals->insns at its start.
 	 */
 	struct speed speed;
 	uint64_t stopped_ns; /* if not tracing: since when */
@@ -54,7 +54,10 @@ struct joiner {
 #define COPIED_MAX  1024
 #define MOST_OF_ONE 4
 
-/* At the begin of a snapshot. The caller keeps `out`. */
+/*
+ * Returns a joiner for the begin of a snapshot. `out` has room for COPIED_MAX branches, and stays
+ * the caller's.
+ */
 static struct joiner joiner_of(const struct decode_request *request, struct branch *out)
 {
 	return (struct joiner){
@@ -170,8 +173,8 @@ static void begin(struct joiner *j, const struct branch *b)
 }
 
 /*
- * The kernel executes a probed instruction itself. A branch to the place where tracing continues
- * then happened although packets do not tell it.
+ * If a probed instruction is a branch, the kernel executes it for the thread, and no packet tells
+ * it. The branch is added if tracing continues at its target.
  */
 static void go_on(struct joiner *j, const struct branch *b)
 {
@@ -319,7 +322,7 @@ static int joiner__take(void *joiner, struct branch *raw, size_t n)
 		if (i < n && !err) {
 			uint64_t ns = raw[i].time_ns ? to_ns(j, raw[i].time_ns) : 0;
 
-			/* Recalibration may step back; time in a trace does not. */
+			/* A TSC packet may set the time back; time in a trace never goes back. */
 			if (ns > j->time_ns)
 				j->time_ns = ns;
 			err = take_other(j, &raw[i++]);
@@ -532,8 +535,9 @@ static int cut_ring(struct decode_request *request, size_t i, struct intervals *
 	int err;
 
 	/*
-	 * mtbpf's rings of one freeze have the same time, and empty rings are not in the recording.
-	 * perf reads one ring after the other, so that its rings are counted per CPU.
+	 * Counts the snapshots before this ring. In a recording by mtbpf the rings of one freeze
+	 * have the same time, and empty rings are left out. perf reads one ring after the other:
+	 * there the n-th ring of a CPU belongs to the n-th snapshot.
 	 */
 	for (const struct rec_aux *a = rec->aux.v; a <= aux; a++) {
 		if (a->tid)
@@ -575,7 +579,7 @@ static int join_intervals(struct thread *t, const struct interval *intervals, si
 			joiner = joiner_of(&t->request, out);
 		} else if (in > intervals && switches__ran_unseen(switches, in->who, in->snapshot,
 								  in[-1].end_ns, in->start_ns)) {
-			/* Meanwhile it ran on a CPU whose ring has overwritten that time. */
+			/* Meanwhile the thread ran on a CPU whose ring has lost that time. */
 			err = joiner__take(&joiner, &lost, 1);
 		}
 		aux.cpu = in->aux->cpu;
@@ -658,15 +662,15 @@ static void widen(struct decode_bounds *bounds, const struct decode_bounds *by)
 		bounds->last_ns = by->last_ns;
 }
 
-/* Decodes a growing part of one end of the ring until it contains a time. */
+/* A branches_fn for branches of which only the totals are needed. */
 static int ignore(void *ctx, struct branch *v, size_t n)
 {
 	return 0;
 }
 
 /*
- * Finds the first and the last time of known threads in the request's part of a ring; 0: it lacks a
- * time.
+ * Finds the first and the last time of known threads in the request's part of a ring; both are 0 if
+ * it lacks a time. 0 or -ENOMEM.
  */
 static int look_at(struct decode_request request, struct decode_bounds *bounds)
 {

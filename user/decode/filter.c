@@ -62,7 +62,10 @@ void decode_filter__narrow(const struct decode_filter *f, struct recording *rec)
 		begin = psb ?: begin;
 		if (f->to_ns < UINT64_MAX) {
 			psb = last_psb_before(&clock, begin, f->to_ns);
-			/* The packets before the next PSB end at it: it is needed as well. */
+			/*
+			 * The packets up to to_ns end at the next PSB, whose PSB+ is needed to
+			 * complete them: the bytes end at the PSB after that one.
+			 */
 			psb = next_psb(&clock, psb ? psb + PSB_SIZE : begin, &time_ns);
 			psb = psb ? next_psb(&clock, psb + PSB_SIZE, &time_ns) : NULL;
 			end = psb ?: end;
@@ -108,8 +111,8 @@ static int deliver(struct selection *s, const struct branch *b)
 
 /*
  * IS_START or IS_STOP if the branch calls one of these functions, also by a tail call. A BEGIN at a
- * function's first instruction after an interrupt there (usually a probe) is not another call; a
- * signal handler begins with such a BEGIN.
+ * function's first instruction counts as a call, since signal handlers begin with one, unless the
+ * thread was interrupted at that instruction (usually by a probe).
  */
 static unsigned int called_by(struct selection *s, const struct branch *b)
 {

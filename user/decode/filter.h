@@ -39,7 +39,8 @@ struct filter_totals {
 /*
  * Selects the branches of the part. A thread that runs when the part begins gets a BEGIN there, and
  * an END at the end of the part. A thread that is in a system call, or interrupted, when the part
- * begins enters it again at that time. Two regions have a GAP_FILTERED between them.
+ * begins gets a BEGIN and its END_SYSCALL or END_ASYNC at that time. Two regions have a
+ * GAP_FILTERED between them.
  */
 struct selection {
 	const struct decode_filter *filter;

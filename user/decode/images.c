@@ -26,7 +26,7 @@ struct opened {
 	uint64_t ino;
 	struct elf_image *image; /* NULL: it could not be opened, which was reported */
 	int error;		 /* errno */
-	/* Another file that now has its name. */
+	/* The file that has this path now, if it is another one. */
 	char other_id[64];
 	uint64_t other_ino;
 	bool is_other; /* `image` is that other file, since the right one is missing */
@@ -49,7 +49,7 @@ struct images {
 	struct elf_image *kernel; /* one for all processes; NULL: not traced, or not read yet */
 	bool kernel_failed;	  /* and the warning was printed */
 	struct images_kept *kept;
-	struct named_image *code; /* instead of all these; or NULL */
+	struct named_image *code; /* names all code, instead of the images above; or NULL */
 };
 
 struct images *images__new(const struct recording *rec)
@@ -141,7 +141,7 @@ static struct elf_image *open_elf(int fd, const struct rec_map *map)
 
 	if (image || errno == ENOMEM || fstat(fd, &st))
 		return image;
-	/* The file is not valid ELF: its bytes ran, and they lack symbols. */
+	/* The file is not valid ELF: its bytes are used as code without symbols. */
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
 		return NULL;
@@ -179,8 +179,9 @@ static struct elf_image *try_path(struct opened *file, const struct rec_map *map
 }
 
 /*
- * From the process, if it still runs, or its root; then by its name. A file copied to another
- * machine or file system has another inode: the name is all there is, unless the build id tells.
+ * Opens the file that was mapped: through the process, if it still runs, below its root, by its
+ * path, or by its build ID. Without a build ID, any file of that path is taken in the end: a copy
+ * on another machine or file system has another inode.
  */
 static struct elf_image *from_machine(struct opened *file, const struct rec_map *map,
 				      const char *root)
@@ -280,8 +281,8 @@ static struct elf_image *find_image(struct images *images, const struct rec_map 
 			  map->build_id);
 		return NULL;
 	}
-	log__warn("cannot read the code of %s (%s): it shows as gaps", map->path,
-		  strerror(file->error));
+	log__warn("cannot read the code of %s (%s): the trace has gaps where this code ran",
+		  map->path, strerror(file->error));
 	if (map->build_id[0])
 		log__hint("put the file with build ID %s at that path ('debuginfod-find "
 			  "executable' may fetch it), or record with -portable",
@@ -356,7 +357,7 @@ void images__prepare_source(struct images *images)
 
 		if (file->is_prepared || !image || !elf_image__is_used(image))
 			continue;
-		/* No other thread prepares it. */
+		/* Set while the lock is held, so that no other thread prepares this file. */
 		file->is_prepared = true;
 		pthread_mutex_unlock(&images->lock);
 		elf_image__prepare_source(image);

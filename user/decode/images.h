@@ -28,7 +28,10 @@ const struct recording *images__recording(const struct images *images);
 
 /* Stores `kept`; it is freed with the images, unless images__take() removes it first. */
 void images__keep(struct images *images, struct images_kept *kept);
-/* Removes and returns a stored struct of the process that `fits`. NULL: none does. */
+/*
+ * Removes and returns a stored struct of process `pid` for which fits(kept, how) is true. NULL:
+ * none.
+ */
 struct images_kept *images__take(struct images *images, pid_t pid,
 				 bool (*fits)(const struct images_kept *kept, int how), int how);
 

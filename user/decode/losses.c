@@ -48,7 +48,10 @@ bool losses__are_any(const struct losses *l)
 	return l->stops.n;
 }
 
-/* All losses since the trace stopped are one gap. */
+/*
+ * Skips the losses up to time_ns, and counts them as one gap. False: there were none. *first_ns:
+ * the time of the first one.
+ */
 static bool skip_losses(struct losses *l, uint64_t time_ns, uint64_t *first_ns)
 {
 	const struct rec_loss *loss = next_loss(l, time_ns);

@@ -37,8 +37,8 @@ void packet_reader__fini(struct packet_reader *r)
 }
 
 /*
- * "02 82" eight times. After a CYC that ends in 02 a match may begin too early: the last match
- * counts.
+ * "02 82" eight times. If a CYC that ends in 02 and a TNT of 82 precede the PSB, a match begins too
+ * early: the last match counts.
  */
 const uint8_t *packet__find_psb(const uint8_t *from, const uint8_t *end)
 {

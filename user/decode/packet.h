@@ -55,7 +55,7 @@ struct packet {
  * BDM70: a PSB+ before a TIP.PGE gives the IP of a thread that is not traced yet. A PSB is not a
  * branch until something happens after it.
  *
- * APL12: the same for an OVF.
+ * APL12: the FUP after an OVF may give such an IP as well.
  *
  * APL11: a TIP.PGD after an OVF. Tracing is off, and the gap continues.
  *
@@ -108,7 +108,7 @@ enum {
 	IP_FULL = 6,
 };
 
-/* The payload's bytes by IPBytes; 0xff: reserved. */
+/* The payload's size in bytes, by IPBytes; 0xff: reserved. */
 static inline unsigned int packet__ip_size(unsigned int ip_bytes)
 {
 	return (unsigned int)(0xff08ff0606040200ull >> (8 * ip_bytes)) & 0xff;
@@ -156,7 +156,7 @@ static inline bool packet__is_short_tnt(uint8_t byte)
 	return !(byte & 1) && byte > 2;
 }
 
-/* Its bits, the oldest in bit 63. They follow the byte's highest set bit. */
+/* The bits of a short TNT, the oldest in bit 63: those below the byte's highest set bit. */
 static inline uint64_t packet__short_tnt(uint8_t byte, unsigned int *n)
 {
 	unsigned int stop = 31 - (unsigned int)__builtin_clz(byte);

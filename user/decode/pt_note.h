@@ -18,7 +18,7 @@ enum pt_note_kind {
 	PT_NOTE_MWAIT,	 /* value: its hints, and above 32 bits its extensions */
 	PT_NOTE_PWRE,	 /* a C-state is entered: bits 0-3 sub-state, 4-7 state, 8 by hardware */
 	PT_NOTE_EXSTOP,	 /* the CPU stopped executing; no value */
-	PT_NOTE_PWRX,	 /* back: bits 0-3 deepest state, 4-7 last one, 8-11 wake reason */
+	PT_NOTE_PWRX,	 /* C-state exit: bits 0-3 deepest state, 4-7 last, 8-11 wake reason */
 	PT_NOTE_PFA,	 /* the address of a page fault, whose PT_NOTE_CFE follows */
 	PT_NOTE_VMXQ,	 /* a VM exit's qualification, ... */
 	PT_NOTE_VMXR,	 /* ... and reason: its PT_NOTE_CFE follows */

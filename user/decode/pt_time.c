@@ -48,7 +48,7 @@ void pt_time__on_mtc(struct pt_time *time, uint8_t ctc)
 	if (!time->have_tma)
 		return;
 	time->last_mtc = ctc;
-	/* It has 8 bits; the same value again is a whole round of them. */
+	/* The counter has 8 bits: if its value is the same again, 256 periods have passed. */
 	time->periods += passed ? passed : 256;
 	tsc = time->tma + ctc_to_tsc(time->config, time->periods << time->config->mtc_freq);
 	/*
@@ -109,7 +109,7 @@ int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
 
 	if (!pt->nom_freq || !pt->time_mult)
 		return 0;
-	/* The TSC runs at nom_freq times the bus clock, a CPU at its ratio times that. */
+	/* The TSC runs at nom_freq times the bus clock, a CPU at `ratio` times the bus clock. */
 	tsc_khz = (1000000ull << pt->time_shift) / pt->time_mult;
 	packet_reader__init(&reader, aux->data, aux->size);
 	while (at && !err) {

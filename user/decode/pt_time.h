@@ -50,7 +50,7 @@ struct pt_time {
 	bool have_tma;
 };
 
-/* The state at a PSB, where only its packets tell the time. */
+/* Resets the time to unknown, as at a PSB: packets before it do not count. */
 void pt_time__init(struct pt_time *time, const struct rec_pt_config *config);
 
 void pt_time__on_tsc(struct pt_time *time, uint64_t tsc);
@@ -72,7 +72,7 @@ static inline void pt_time__on_cyc(struct pt_time *time, uint64_t cycles)
 		time->tsc = now;
 }
 
-/* From time_ns on. */
+/* The frequency of a CPU from time_ns on. */
 struct clock_rate {
 	uint64_t time_ns;
 	uint32_t mhz;

@@ -20,7 +20,7 @@
  */
 #define MIN_REGIONS_A_JOB 2
 
-/* At least region_size bytes each. */
+/* At least region_size bytes each, except the last one. */
 struct regions {
 	VEC(const uint8_t *) starts; /* ascending; each ends where the next one starts */
 	const uint8_t *end;
@@ -75,9 +75,9 @@ static int decode_alone(const struct regions *regions, const struct decode_reque
 /* ---- with several threads */
 
 /*
- * Workers decode regions in the order of the stream, and leave what comes out in batches; the
- * caller's thread joins these in order. How many batches wait is limited, so that memory is, too:
- * the region that is joined now may add twice as many.
+ * Workers decode regions in the order of the stream, and leave their branches in batches; the
+ * caller's thread joins these in order. The number of waiting batches is limited, to limit memory;
+ * the limit is twice as high for the region that is joined now.
  */
 #define MAX_WAITING_A_JOB 16
 
@@ -100,7 +100,7 @@ struct pool {
 	pthread_mutex_t lock;	  /* of what follows */
 	pthread_cond_t has_batch, has_room;
 	struct region *states;
-	size_t next, head; /* to be decoded; to be joined */
+	size_t next, head; /* the next region to decode; the region that is joined */
 	unsigned int n_waiting;
 	struct batch *spare; /* their memory is used again */
 	bool stop;
@@ -241,7 +241,7 @@ static void free_batches(struct batch *batch)
 	}
 }
 
-/* With `jobs` threads. */
+/* Like decode_alone(), with `jobs` threads. */
 static int decode_parallel(const struct regions *regions, const struct decode_request *request,
 			   raw_branches_fn take, void *ctx, unsigned int jobs)
 {

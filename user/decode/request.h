@@ -41,7 +41,7 @@ struct decode_request {
 	bool wants_source; /* the decoding threads call images__prepare_source(), too */
 	/* Neither changes the result. 0: the fastest value. */
 	unsigned int jobs;  /* number of decoding threads */
-	size_t region_size; /* the least number of PT bytes per region */
+	size_t region_size; /* the least number of PT bytes per region, except the last */
 };
 
 #endif

@@ -72,7 +72,10 @@ void space__put(struct space *space)
 	images__keep(space->images, &space->kept);
 }
 
-/* Starts over if the time is before a mapping that was applied. 1: it did; 0; or -ENOMEM. */
+/*
+ * Empties the space if the time is before a mapping of the process that was applied. 1: emptied; 0:
+ * not; or -ENOMEM.
+ */
 static int rewind_to(struct space *space, uint64_t time_ns)
 {
 	const struct recording *rec = images__recording(space->images);

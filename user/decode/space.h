@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of one process at a time, with its decoded blocks, and the effects of runs along them
- * (walk.c). One decoding thread uses it, and the next one takes it over with its content.
+ * The code of one process as of one time, with its decoded blocks, and the effects of runs along
+ * them (walk.c). A space is used by one decoding thread at a time, and the next thread takes it
+ * over with its content.
  */
 #ifndef MTBPF_DECODE_SPACE_H
 #define MTBPF_DECODE_SPACE_H
@@ -13,7 +14,7 @@
 #include "decode/blocks.h"
 #include "decode/images.h"
 
-/* A run of packets at a block. */
+/* What a run of packets does at a block. */
 struct memo_entry {
 	struct block *block;
 	uint64_t bytes;

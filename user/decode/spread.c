@@ -153,7 +153,7 @@ static bool take(struct spread *s, const struct branch *b)
 	s->insns += b->n_insns;
 	if (s->n_held)
 		release(s, s->now_ns < b->time_ns ? run_ns(s, b->time_ns) : 0);
-	/* The next branch counts them again. */
+	/* The next branch's n_insns includes these instructions. */
 	s->insns = 0;
 	return false;
 }

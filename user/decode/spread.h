@@ -27,7 +27,7 @@ struct spread {
 	const uint64_t *hits; /* times of the thread's hits; ascending */
 	size_t n_hits;	      /* that lie ahead */
 
-	bool by_branches; /* how many instructions lie between them is not known */
+	bool by_branches; /* instruction counts are unknown: the time is spread by branches */
 	uint64_t now_ns;  /* of the run */
 	uint64_t insns;	  /* since its first branch; by_branches: branches */
 	bool is_outside;  /* left user code since then */
@@ -40,7 +40,7 @@ struct spread {
 	VEC(struct branch) held, was_held; /* was_held: their times are known by now */
 	struct branch *v;
 	size_t n_new;
-	uint32_t n_held; /* branches among them */
+	uint32_t n_held; /* how many branches wait, not counting entries */
 	/* Time that the thread spent in user code, from one known time to the next. */
 	uint64_t known_ns, known_insns;
 };
@@ -51,12 +51,12 @@ void spread__fini(struct spread *spread);
 #define SPREAD_BATCHES 2
 /*
  * Returns the branches whose times are known now: ready[0], from earlier batches, and after them
- * ready[1], which are changed where they are. Both are valid until the next call; entries keep
- * their places. Times ascend. Everything before an ENTRY_MAP is ready with it. 0 or -ENOMEM.
+ * ready[1], a part of `v` that is changed in place. Both are valid until the next call; entries
+ * keep their places. Times ascend. Everything before an ENTRY_MAP is ready with it. 0 or -ENOMEM.
  */
 int spread__take(struct spread *spread, struct branch *v, size_t n,
 		 struct branch_batch ready[static SPREAD_BATCHES]);
-/* There are no more: *ready is the rest. */
+/* Call after the last branch: *ready is the rest. */
 void spread__finish(struct spread *spread, struct branch_batch *ready);
 
 #endif

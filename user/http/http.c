@@ -95,7 +95,9 @@ static int open_socket(struct listener *l, const union address *address, socklen
 	if (l->fd < 0)
 		return -errno;
 	if (is_local) {
-		/* The socket of a mtbpf that was killed, but never one on which somebody listens.
+		/*
+		 * Removes the socket of a mtbpf that was killed, but never one on which somebody
+		 * listens.
 		 */
 		int other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 

@@ -142,7 +142,10 @@ static void kill_group(const struct after *after)
 		kill(after->pid, SIGKILL);
 }
 
-/* Takes what the ended process has left; status is NULL if that is not known. */
+/*
+ * Takes the causes that the ended process has written. status: its exit status, which is counted;
+ * NULL: not known.
+ */
 static void finish(struct after *after, const int *status, struct metrics *m)
 {
 	struct metrics_cause causes[KEEP_CAUSES_MAX];
@@ -174,7 +177,7 @@ bool after__look(struct after *after, struct metrics *m)
 
 	if (after->pid) {
 		if (clock__now_ns() >= after->until_ns) {
-			log__warn("%s: %s took longer than -on-capture-timeout, %s, and was ended",
+			log__warn("%s: %s took longer than -on-capture-timeout (%s) and was ended",
 				  after->queue[0], work_of(after),
 				  DURATION(after->options->on_capture_timeout_ns));
 			kill_group(after);
@@ -198,13 +201,13 @@ void after__add(struct after *after, const char *path, struct metrics *m)
 	if (!options->summarise && !options->on_capture)
 		return;
 	if (after->n == AFTER_QUEUE_MAX) {
-		log__warn("%s: no %s: it would have to wait for %d other recordings", path,
+		log__warn("%s: skipped the %s: %d other recordings are waiting already", path,
 			  work_of(after), AFTER_QUEUE_MAX);
 		fail(after, 1, m);
 		return;
 	}
 	if (!realpath(path, absolute)) {
-		log__warn("%s: no %s: %s", path, work_of(after), strerror(errno));
+		log__warn("%s: skipped the %s: %s", path, work_of(after), strerror(errno));
 		fail(after, 1, m);
 		return;
 	}
@@ -233,7 +236,7 @@ void after__end(struct after *after, struct metrics *m)
 	}
 	if (!after->n)
 		return;
-	log__warn("%zu recording%s: no %s: -on-capture-timeout, %s, has passed", after->n,
+	log__warn("%zu recording%s without %s: -on-capture-timeout, %s, has passed", after->n,
 		  after->n == 1 ? "" : "s", work_of(after),
 		  DURATION(after->options->on_capture_timeout_ns));
 	fail(after, after->n, m);

@@ -16,7 +16,10 @@
 #include "keep/keep_options.h"
 #include "metrics/metrics.h"
 
-/* Recordings that may wait for their turn; later ones count as failed. */
+/*
+ * Recordings in the queue at most; further ones are not processed, and a command for them counts as
+ * failed.
+ */
 #define AFTER_QUEUE_MAX 64
 
 struct after {
@@ -32,8 +35,8 @@ void after__init(struct after *after, const struct keep_options *options);
 /* Adds a complete recording to the queue. Failures are counted in m and printed. */
 void after__add(struct after *after, const char *path, struct metrics *m);
 /*
- * Starts the next recording if none is being processed. Returns true if one was done. Call it
- * often.
+ * Ends the processing of a recording if it is done or takes too long, and starts that of the next
+ * one. Returns true if one has ended. Call it often.
  */
 bool after__look(struct after *after, struct metrics *m);
 /* The recording that is being processed; NULL: none. */

@@ -199,7 +199,7 @@ static int make_room(const struct folder *folder, uint64_t bytes)
 		}
 		join_path(folder, path, "", item->name);
 		if (err != -EWOULDBLOCK)
-			log__warn("%s stays: %s", path, strerror(-err));
+			log__warn("cannot remove %s: %s", path, strerror(-err));
 		else if (folder->in_work && !strcmp(item->name, strrchr(folder->in_work, '/') + 1))
 			log__warn("%s is not removed yet: its summary is being made, or the "
 				  "-on-capture command uses it",

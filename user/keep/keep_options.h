@@ -64,9 +64,10 @@ struct record_options {
 			    "limit)"),                                                             \
 		KEEP_OPTION("on-capture", OPT_STRING, "CMD", on_capture,                           \
 			    "with -dir: run this program with the path of each recording, once "   \
-			    "it is whole"),                                                        \
+			    "the recording is complete"),                                          \
 		KEEP_OPTION("on-capture-timeout", OPT_DURATION, "D", on_capture_timeout_ns,        \
-			    "end it, and the summary, after this long (60s)"),                     \
+			    "end the -on-capture program, or the making of a summary, after this " \
+			    "long (default 60s)"),                                                 \
 		KEEP_OPTION("no-summary", OPT_FLAG, NULL, no_summary,                              \
 			    "do not decode recordings here; 'mtbpf report DIR' does it later"),    \
 		KEEP_OPTION(                                                                       \

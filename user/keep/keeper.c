@@ -44,7 +44,7 @@ struct keeper {
 	struct session_observer observer;
 	int signal_fd;
 	bool has_been_there; /* the target has been found once */
-	bool has_settled;    /* a session could be opened just before */
+	bool has_settled;    /* settle() has just opened a session */
 };
 
 static const struct mt_hit *hit_of(const struct recording *rec)
@@ -83,7 +83,7 @@ static void format_hit(char *buf, size_t size, const struct recording *rec)
 		snprintf(buf, size, "pid %u tid %u %s", hit->tgid, hit->tid, rec->trigger);
 		return;
 	}
-	/* If the threshold is for a part of the time. */
+	/* The threshold may be for a part of the time: on or off the CPU. */
 	if (rec->cpu_measure && hit->off_cpu_ns <= hit->value_ns)
 		snprintf(part, sizeof(part), ", %s of it %s the CPU",
 			 DURATION(is_on ? hit->value_ns - hit->off_cpu_ns : hit->off_cpu_ns),
@@ -99,7 +99,7 @@ static void refuse(struct keeper *k, int err)
 
 	k->metrics.skipped[err == -EFBIG ? SKIPPED_SIZE : SKIPPED_DISK]++;
 	log__error("cannot keep a recording in %s: %s", o->dir,
-		   err == -EFBIG ? "it exceeds -max-size" : strerror(-err));
+		   err == -EFBIG ? "the recording exceeds -max-size" : strerror(-err));
 	if (err == -EFBIG)
 		log__hint("-max-size is %s; use a smaller -snapshot-size", BYTES(o->max_size));
 	else if (err == -ENOSPC || err == -EDQUOT)
@@ -315,7 +315,8 @@ void quota__spend(struct quota *quota, uint64_t now_ns)
 static void say_let_pass(struct keeper *k)
 {
 	if (k->let_pass)
-		log__info("-max-per-hour %d: %llu hits over the threshold were not captured",
+		log__info("-max-per-hour %d: %llu hits that would have triggered were not "
+			  "captured",
 			  k->options->keep.max_per_hour, (unsigned long long)k->let_pass);
 	k->held = false;
 	k->let_pass = 0;
@@ -369,7 +370,8 @@ static bool capture_one(struct keeper *k, struct session *s, enum session_end *e
 	recording__fini(&rec);
 	/*
 	 * The heap keeps up to twice the largest block ever freed, and a capture after a pause of
-	 * this process needs much more than the others: return it to the kernel.
+	 * this process needs much more memory than the others: return the free memory to the
+	 * kernel.
 	 */
 #ifdef __GLIBC__
 	malloc_trim(0);
@@ -387,7 +389,9 @@ static int follow_target(struct keeper *k, enum session_end *end)
 	int err = 0;
 	pid_t pid;
 
-	/* The target has exited since it was found. */
+	/*
+	 * If this session does not open, but settle() has just opened one, the target has exited.
+	 */
 	if (!s && k->has_settled) {
 		*end = SESSION_EXITED;
 		return 0;
@@ -542,13 +546,14 @@ static int check_capture(const struct capture_options *capture, const char *comm
 	}
 	if (capture->multi_snapshot != 1) {
 		log__error("%s: -multi-snapshot and -dir cannot both be given", command);
-		log__hint("with -dir each trigger makes its own recording; Ctrl-C, SIGTERM or "
-			  "-timeout ends mtbpf");
+		log__hint("leave out -multi-snapshot: with -dir each trigger makes its own "
+			  "recording");
 		return -EINVAL;
 	}
 	if (capture->strict) {
 		log__error("%s: -strict and -dir cannot both be given", command);
-		log__hint("-metrics counts losses; 'mtbpf decode -strict' checks one recording");
+		log__hint("leave out -strict: -metrics counts losses, and 'mtbpf decode -strict' "
+			  "checks one recording");
 		return -EINVAL;
 	}
 	return 0;
@@ -562,8 +567,8 @@ int keep_options__check(struct record_options *options, const char *command)
 	    !keep->max_size && !keep->metrics && !keep->on_capture && !keep->on_capture_timeout_ns)
 		return 0;
 	if (!keep->dir) {
-		log__error("%s: -keep, -max-size, -max-per-hour, -metrics and -on-capture need "
-			   "a folder",
+		log__error("%s: -keep, -max-size, -max-per-hour, -metrics, -on-capture and "
+			   "-on-capture-timeout need -dir",
 			   command);
 		log__hint("add -dir DIR, which continues after each capture and keeps recordings "
 			  "there");

@@ -232,7 +232,7 @@ bool steal__is_told(const struct steal_facts *facts)
 		return true;
 	if (facts->is_refused)
 		return false;
-	/* Xen always reports it (drivers/xen/time.c). */
+	/* Xen always reports stolen time (drivers/xen/time.c). */
 	if (!strcmp(facts->hypervisor, "XenVMMXenVMM"))
 		return true;
 	return !strcmp(facts->hypervisor, "KVMKVMKVM") && facts->kvm_features & KVM_STEAL_TIME;

@@ -16,7 +16,7 @@ static inline bool address__is_kernel(uint64_t ip)
 
 /* The text of /proc/kallsyms: "ffffffff81000000 T _stext", "ffffffffc0000000 t f\t[module]". */
 
-/* Names point into the text. */
+/* A symbol. Its names point into the text, and do not end with a NUL. */
 struct kallsym {
 	uint64_t address;
 	char type; /* as in nm(1) */
@@ -35,7 +35,7 @@ bool kallsyms__find(const char *text, const char *name, uint64_t *address);
 /* True for a symbol in code. */
 bool kallsym__is_code(const struct kallsym *sym);
 
-/* Probes that are set by the kernel's own means and not in a file: the kinds of them. */
+/* Kinds of probes that are set by the kernel's own means, and not in a file. */
 enum kernel_probe_kind {
 	KERNEL_PROBE_NONE,
 	KERNEL_PROBE_SYSCALL,
@@ -110,7 +110,8 @@ static inline void batch_thread__begin(void)
 
 /*
  * Large pages for large memory. Otherwise the kernel takes longer to hand out small pages one by
- * one than it takes to fill them. Without large pages nothing changes.
+ * one than mtbpf takes to fill them. If the kernel has no large pages, these functions change
+ * nothing.
  */
 
 /* Allocates memory that free() frees. NULL: no memory. */
@@ -132,11 +133,14 @@ struct steal_facts {
 	char hypervisor[13];   /* "KVMKVMKVM"; "" if it reports no name */
 	uint32_t kvm_features; /* CPUID 0x40000001 EAX, of KVM */
 	bool is_refused;       /* by the kernel's command line: no-steal-acc */
-	bool any_stolen;       /* since it was started */
+	bool any_stolen;       /* since the machine was started */
 };
 
 struct steal_facts steal__facts(void);
-/* False if stolen time may pass unnoticed: in a guest that was never told of any. */
+/*
+ * False if stolen time may pass unnoticed: in a guest in which none has been counted so far, if its
+ * hypervisor is not known to report it, or if its kernel does not ask for it.
+ */
 bool steal__is_told(const struct steal_facts *facts);
 
 #endif

@@ -57,7 +57,7 @@ static int keep(uint64_t kept)
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2];
 
-	/* execve(2) would give them all back to root. */
+	/* Otherwise execve(2) would give all capabilities back to root. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	if (syscall(SYS_capget, &header, data))
@@ -101,7 +101,7 @@ int lockdown__read(void)
 	return err ? err : lockdown__parse(text);
 }
 
-/* include/uapi/linux/landlock.h, which older systems lack, or have an older one of. */
+/* From include/uapi/linux/landlock.h, which is missing or older on older systems. */
 #define CREATE_RULESET 444
 #define ADD_RULE       445
 #define RESTRICT_SELF  446

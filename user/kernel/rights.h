@@ -10,8 +10,8 @@
 /* True if the capability is in the effective set. */
 bool capability__effective(int capability);
 /*
- * True if it is effective and we are in the initial user namespace: what the kernel's capable()
- * asks.
+ * True if the capability is effective and we are in the initial user namespace: what the kernel's
+ * capable() asks.
  */
 bool capability__has(int capability);
 

@@ -32,7 +32,7 @@ _mtbpf_symbols() {
 	usdt:* | line:* | addr:* | *::*) ;;
 	*:*) file=${1%%:*} name=${1#*:} ;;
 	esac
-	# Of the process that the line names; mtbpf itself says which.
+	# Lists functions of the process that the command line names; mtbpf finds the process.
 	for ((i = 2; i < ${#words[@]} - 1; i++)); do
 		case ${words[i]#-} in
 		-pid | pid | -p | p | -name | name | -n | n | -container | container | -k8s-pod | k8s-pod | -cgroup | cgroup)
@@ -47,7 +47,7 @@ _mtbpf_symbols() {
 		}' | sort -u
 }
 
-# propose KIND CHOICES... for $value, which is the end of $typed: to COMPREPLY.
+# _mtbpf_propose KIND CHOICES...: writes proposals for $value, the end of $typed, to COMPREPLY.
 _mtbpf_propose() {
 	local kind=$1 cut
 	shift
@@ -63,14 +63,14 @@ _mtbpf_propose() {
 	folders | files) compopt -o filenames 2>/dev/null ;;
 	cgroups) compopt -o nospace 2>/dev/null ;;
 	esac
-	# readline puts in place of what stands behind the last word break only.
+	# readline replaces only what is after the last word break.
 	if [[ $value == *:* && $COMP_WORDBREAKS == *:* ]]; then
 		cut=${value%"${value##*:}"}
 		COMPREPLY=("${COMPREPLY[@]#"$cut"}")
 	fi
 }
 
-# What the option NAME takes, to `takes`; fails where there is none.
+# _mtbpf_takes NAME: sets `takes` to what the option NAME takes; fails if there is no such option.
 _mtbpf_takes() {
 	local row name=${1#-}
 	name=-${name#-}
@@ -90,7 +90,7 @@ _mtbpf_options() {
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$typed")
 }
 
-# What a command takes that is no option.
+# Proposes the words of a command that are not options.
 _mtbpf_words() {
 	case $1 in
 	help) _mtbpf_propose choices $_mtbpf_commands ;;
@@ -99,7 +99,7 @@ _mtbpf_words() {
 	esac
 }
 
-# Whether a word before the last is "--": what follows is the program that `run` starts.
+# True if a word before the last is "--"; sets program_at to the word after it, `run`'s program.
 _mtbpf_program_at() {
 	local i
 	for ((i = 2; i < ${#words[@]} - 1; i++)); do

@@ -5,7 +5,7 @@ function __mtbpf_wants_command
 	test (count (commandline -opc)) -eq 1
 end
 
-# Whether it is one of these commands. Behind "--" fish itself proposes no options.
+# True if the command is one of the arguments. After "--" fish itself proposes no options.
 function __mtbpf_in
 	set -l words (commandline -opc)
 	contains -- "$words[2]" $argv
@@ -16,7 +16,7 @@ function __mtbpf_runs_program
 	test "$words[2]" = run; and contains -- -- $words
 end
 
-# As if what stands behind "--" were the line.
+# Completes what is after "--" as if it were the whole command line.
 function __mtbpf_program
 	set -l words (commandline -opc)
 	set -l at (contains -i -- -- $words)
@@ -57,7 +57,7 @@ function __mtbpf_symbols
 			set file (string split -m 1 : -- $name)[1]
 			set name (string split -m 1 : -- $name)[2]
 	end
-	# Of the process that the line names; mtbpf itself says which.
+	# Lists functions of the process that the command line names; mtbpf finds the process.
 	for i in (seq 3 (count $words))
 		if contains -- (string replace -r '^--?' '' -- $words[$i]) pid p name n container k8s-pod cgroup
 			set -a whom $words[$i] $words[(math $i + 1)]

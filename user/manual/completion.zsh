@@ -45,7 +45,7 @@ _mtbpf_symbols() {
 	(usdt:*|line:*|addr:*|*::*) ;;
 	(*:*) file=${PREFIX%%:*} name=${PREFIX#*:} ;;
 	esac
-	# Of the process that the line names; mtbpf itself says which.
+	# Lists functions of the process that the command line names; mtbpf finds the process.
 	for ((i = 1; i < $#words; i++)); do
 		case ${words[i]#-} in
 		(-pid|pid|-p|p|-name|name|-n|n|-container|container|-k8s-pod|k8s-pod|-cgroup|cgroup)

@@ -164,7 +164,7 @@ enum value_kind {
 	VALUE_FOLDERS,
 };
 
-/* By the option's name, or by its argument's name alone. */
+/* The kind for an option and its argument's name; option NULL: for the argument's name alone. */
 static const struct {
 	const char *option, *arg;
 	enum value_kind kind;

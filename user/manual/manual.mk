@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Man pages and completion: what the option tables say, put into hand-written templates by a program that
-# is linked with them.
+# Man pages and completion: a program that is linked with the option tables puts their content into
+# hand-written templates.
 MANUAL_OBJ  := $(patsubst %.c,$(O)/%.o,$(wildcard user/manual/*.c))
 PAGES       := $(patsubst docs/man/%.scd,$(O)/man/%.1,$(wildcard docs/man/*.scd))
 COMPLETIONS := $(O)/completion/mtbpf $(O)/completion/_mtbpf $(O)/completion/mtbpf.fish

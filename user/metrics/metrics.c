@@ -124,7 +124,7 @@ static void print_cause(const struct printer *p, const char *name,
 	bool is_other = !cause->kind[0];
 
 	fprintf(p->out, "%s{kind=\"%s\",function=\"", name, is_other ? "other" : cause->kind);
-	/* The format escapes these three in a label's value. */
+	/* The format escapes \, " and newline in a label's value. */
 	for (const char *c = cause->function; *c; c++) {
 		if (*c == '\\' || *c == '"')
 			fputc('\\', p->out);

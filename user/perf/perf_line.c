@@ -16,7 +16,7 @@
 #define MAX_TOKENS 24
 /* Between the thread and the time: [cpu], misc, time of day. */
 #define MAX_BETWEEN 3
-/* "tr end  hw int (xDt)" */
+/* More than in "tr end  hw int (xDt)". */
 #define MAX_FLAG_WORDS 8
 
 struct cursor {
@@ -543,7 +543,7 @@ size_t perf_place__parse(struct named_place *place, const char *text, size_t len
 	return take_module(place, text, at, len);
 }
 
-/* "syscall" and "int n" alike. */
+/* The length of "syscall", and of "int n". */
 #define SYSCALL_LEN 2
 
 struct word {

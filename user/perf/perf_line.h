@@ -39,7 +39,7 @@ struct perf_line {
 
 /*
  * Parses one line (without its newline) up to the first address. A branch's line without an address
- * is an event; its target is not looked for here.
+ * is an event. The spans point into `text`; a branch's `rest` begins after the address.
  */
 enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, size_t len);
 
@@ -49,7 +49,7 @@ enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, s
  */
 size_t perf_place__parse(struct named_place *place, const char *text, size_t len);
 
-/* Parses the arrow and the address after it. False if the text lacks them. */
+/* Parses the arrow and the address after it, and moves *rest past them. False without them. */
 bool perf_line__parse_target(struct perf_span *rest, uint64_t *to);
 
 /* Parses one line of a stack, or the place of a sample without a stack. False for other text. */
@@ -104,10 +104,10 @@ struct perf_words {
  * without a word.
  */
 void perf_words__parse(struct perf_words *words, const char *text, size_t len);
-/* True if the whole text consists of these letters and begins with "b". */
+/* True if the whole text consists of flag letters and begins with "b". */
 bool perf_words__are_letters(const char *text, size_t len);
 
-/* The enum branch_kind of such a branch. `from` and `to` are its addresses, 0 if unknown. */
+/* Returns the enum branch_kind of a branch with these flags. from, to: 0 if unknown. */
 uint8_t perf_flags__kind(uint32_t flags, uint64_t from, uint64_t to);
 /* The length of the branch's instruction if the kind implies it, as for a syscall; otherwise 0. */
 uint8_t perf_flags__insn_len(uint8_t kind, uint32_t flags);

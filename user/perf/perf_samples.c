@@ -180,7 +180,7 @@ static int learn(struct perf_samples *s, struct named_place *place)
 	number = number_of(s, place);
 	if (!number)
 		return -ENOMEM;
-	/* The containing function goes on, at an unknown offset. */
+	/* The offset in the function into which the last frame was inlined is not known. */
 	if (s->is_in_container)
 		offset = 0;
 	offset &= (1ull << FUNCTION_BITS) - 1;
@@ -192,7 +192,7 @@ static int learn(struct perf_samples *s, struct named_place *place)
 	return named_image__learn(s->image, place, "", 0);
 }
 
-/* A caller's address is its return address: the call lies one byte before it. */
+/* Adds a frame. A caller is kept as a return address: 1 more, since lookups subtract 1. */
 static int add_frame(struct perf_samples *s, uint64_t ip, struct perf_span text)
 {
 	bool is_inlined = ends_in(text, "(inlined)"), is_kernel = address__is_kernel(ip);
@@ -338,8 +338,8 @@ int perf_samples__finish(struct perf_samples *s, struct recording *rec, struct n
 	if (err)
 		return err;
 	/*
-	 * Gives threads of which a switch names only the tid the process that their own lines have;
-	 * drops those without lines.
+	 * Of the next thread, a switch names only the tid: takes the pid from the thread's own
+	 * lines. Drops switches to threads without lines.
 	 */
 	VEC_EACH(&s->rec.scheds, sched) {
 		const struct rec_thread *thread = find_thread(s, sched->tid);

@@ -21,7 +21,7 @@ int perf_samples__take(struct perf_samples *samples, enum perf_line_kind kind,
 		       const struct perf_line *line, struct perf_span text);
 
 struct perf_samples_totals {
-	uint64_t samples, ins, outs; /* stacks; threads that got a CPU, and that left theirs */
+	uint64_t samples, ins, outs; /* samples; switches onto a CPU, and off a CPU */
 	uint64_t without;	     /* events that have neither a stack nor a place */
 	uint64_t left_out;	     /* lines of threads beyond the maximum */
 	bool has_pids;		     /* false: each thread counts as its own process */

@@ -207,7 +207,7 @@ static int follow(struct perf_thread *thread, const struct perf_branch *branch)
 	return named_image__follow(thread->process->image, how, branch->from, branch->to);
 }
 
-/* Passes the branch to the stack or the tap. Lines of threads alternate, so each is a batch. */
+/* Passes the branch to the tap or, as a batch of one (threads alternate), to the stack. */
 static int hand_on(struct perf_threads *threads, struct perf_thread *thread, const struct branch *b)
 {
 	struct decode_totals *totals = &threads->totals.decode;

@@ -28,7 +28,7 @@ typedef int (*perf_tap_fn)(void *ctx, pid_t tid, const struct branch *branch);
 
 /* `tap` may be NULL. NULL: out of memory. */
 struct perf_threads *perf_threads__new(perf_tap_fn tap, void *ctx);
-/* Sets the OCaml handlers for threads added later; must outlive them. NULL: not known. */
+/* Sets the OCaml handlers of threads added later, which `traps` must outlive. NULL: not known. */
 void perf_threads__set_traps(struct perf_threads *threads, const struct ocaml_traps *traps);
 /* Also frees the functions that the trees point to. */
 void perf_threads__free(struct perf_threads *threads);
@@ -51,7 +51,7 @@ struct perf_text_totals {
 	uint64_t lines, bytes;
 	uint64_t other;		/* lines that are neither branches nor of samples */
 	uint64_t sampled;	/* lines of samples and switches */
-	uint64_t too_long;	/* lines that were left out */
+	uint64_t too_long;	/* lines left out: longer than the buffer */
 	uint64_t unknown_flags; /* branches with words that mean nothing to us, or with none */
 	uint64_t not_taken;	/* conditional branches that were not taken */
 	uint64_t left_out;	/* branches of threads beyond the maximum */

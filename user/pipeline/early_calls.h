@@ -62,8 +62,8 @@ struct early_calls {
 };
 
 /*
- * Passes the thread's calls to `queue`. All pointers must outlive it, and it must outlive the
- * queue. NULL: out of memory.
+ * Passes the thread's calls to `queue`. The map must exist as long as calls come; the caller sets
+ * base_ns. Free it after the queue, which refers to its sites. NULL: out of memory.
  */
 struct early_calls *early_calls__new(struct early_queue *queue, pid_t pid, pid_t tid,
 				     struct code_map *map);

@@ -56,8 +56,6 @@ static void look_behind_hit(struct behind_hit *behind, const struct branch_batch
 	}
 }
 
-#define SYSCALL_LEN 2
-
 /* Makes the trees of one thread after another. */
 struct tree_maker {
 	struct decoded *decoded;

@@ -8,11 +8,11 @@
 #include "util/log.h"
 
 static const char *const trace_suffixes[] = {".fxt", ".fxt.gz", ".fxt.zst"};
-/* A sixth of the size; Perfetto reads it. */
+/* A sixth of the size of .fxt; Perfetto reads it. */
 #define DEFAULT_SUFFIX	 ".fxt.gz"
 #define RECORDING_SUFFIX ".mtbpf"
 
-/* The length of name without suffix, or 0 if only a folder is left. */
+/* The length of the name without the suffix; 0 if it lacks the suffix, or only a folder is left. */
 static size_t stem(const char *name, const char *suffix)
 {
 	size_t n = strlen(name), s = strlen(suffix);

@@ -13,7 +13,8 @@
 
 #define PERF_SCRIPT "perf script --itrace=be -F pid,tid,time,event,ip,sym,symoff,addr,dso,flags"
 #define TEXT_HINT                                                                                  \
-	"text is what '" PERF_SCRIPT "' prints of Intel PT, or 'perf script' of 'perf record -g'"
+	"mtbpf reads the text of '" PERF_SCRIPT                                                    \
+	"' (Intel PT), or of 'perf script' after 'perf record -g'"
 
 static int report(int err, const char *name)
 {
@@ -49,7 +50,8 @@ static int read_text(struct perf_text *text, int fd, const char *name)
 		return -EINVAL;
 	}
 	if (branches && totals->unknown_flags >= branches) {
-		log__warn("no line gives the kind of its branch: all are treated as jumps");
+		log__warn("no line gives the kind of its branch (call, return, ...): all branches "
+			  "are treated as jumps");
 		log__hint(TEXT_HINT);
 	}
 	return 0;
@@ -150,24 +152,27 @@ void perf_text__summarise(const struct perf_text_summary *summary, FILE *out)
 			"no context switches in the text: time off the CPU is not shown "
 			"('perf record --switch-events', 'perf script --show-switch-events')\n");
 	else if (sampled->samples && !sampled->ins)
-		fprintf(out, "the text says when threads left their CPUs, and not when they were "
-			     "back: they are taken to be off until their next sample\n");
+		fprintf(out, "the text says when threads left their CPUs, but not when they came "
+			     "back: a thread counts as off the CPU until its next sample\n");
 	if (sampled->samples && !sampled->has_pids)
 		fprintf(out, "the text lacks process ids: each thread counts as one process ('perf "
 			     "script -F +pid')\n");
-	print_count(out, totals->unknown_flags,
-		    "branches with flags that mean nothing here, taken for jumps");
+	print_count(out, totals->unknown_flags, "branches with unknown flags, treated as jumps");
 	print_count(out, totals->other,
-		    sampled->samples ? "lines that are of no sample, left out"
+		    sampled->samples ? "lines that belong to no sample, left out"
 				     : "lines without branches, ignored");
 	print_count(out, totals->too_long,
 		    sampled->samples ? "lines too long, left out"
 				     : "lines too long to be branches, left out");
 	print_count(out, totals->not_taken, "branches not taken, left out");
-	print_count(out, totals->left_out, "branches of threads too many, left out");
-	print_count(out, sampled->left_out, "samples of threads too many, left out");
+	print_count(out, totals->left_out,
+		    "branches of threads beyond the limit of threads, "
+		    "left out");
+	print_count(out, sampled->left_out,
+		    "samples of threads beyond the limit of threads, "
+		    "left out");
 	print_count(out, summary->moved,
-		    "branches whose time lay before that of the one before them");
+		    "branches with an earlier time than the branch before them");
 }
 
 static int print_tapped(void *ctx, pid_t tid, const struct branch *branch)

@@ -23,7 +23,7 @@ struct perf_text_input {
 struct perf_text_summary {
 	struct perf_text_totals text;
 	struct perf_samples_totals samples; /* for text without branches */
-	uint64_t moved;			    /* of perf_threads__totals() */
+	uint64_t moved;			    /* branches that went back in time */
 };
 
 /*

@@ -78,8 +78,8 @@ static void set_hit(struct hit_mark *mark, const struct recording *rec, const st
 {
 	bool is_stall = hit->reason == MT_HIT_STALL;
 	/*
-	 * 0 for the hit that only ended -max-hits. A percentile may also have risen since, above
-	 * the value.
+	 * False for the hit that only ended -max-hits, and if the threshold, a percentile, has
+	 * risen above the hit's value since: such hits show no threshold.
 	 */
 	bool is_slow = hit->reason && hit->reason != MT_HIT_LAST &&
 		       (rec->cpu_measure || hit->value_ns >= rec->threshold_ns);
@@ -203,7 +203,10 @@ static int make_trees(struct decoded *decoded, struct recording *rec,
 	return err;
 }
 
-/* `known`: what an earlier try has found of the filter, whose rest the recording has lost. */
+/*
+ * `known`: the filter as an earlier try has resolved it. It cannot be resolved again, since that
+ * try has removed the rest from the recording.
+ */
 static int make_once(struct decoded *decoded, struct recording *rec,
 		     const struct tree_options *options, const struct filter_part *known)
 {
@@ -228,7 +231,7 @@ static int make_once(struct decoded *decoded, struct recording *rec,
 	if (decoded->is_filtered && !known->is_known && !decoded->is_sampled)
 		err = trace_filter__apply(filter, rec, decoded->images, &decoded->part);
 	begins = !err && can_begin(rec, options);
-	/* The time that all times are relative to, before anything is written. */
+	/* The time to which all times are relative must be known before anything is written. */
 	decoded->base_ns = decoded->part.bounds.first_ns;
 	if (begins && !decoded->is_filtered && rec->aux.n > 1) {
 		struct decode_bounds bounds;
@@ -253,8 +256,8 @@ static int make_once(struct decoded *decoded, struct recording *rec,
 }
 
 /*
- * If memory does not suffice, the older half is left out: the hit is at the new end, and the
- * recording itself stays whole.
+ * If memory does not suffice, the older half is left out: the hit is in the newer one, and the
+ * recording on disk stays whole.
  */
 int decoded__make(struct decoded *decoded, struct recording *rec,
 		  const struct tree_options *options)
@@ -270,8 +273,8 @@ int decoded__make(struct decoded *decoded, struct recording *rec,
 		again = true;
 	}
 	if (again && !err) {
-		log__warn("decoding all of it takes more than %s of memory: the oldest %s of trace "
-			  "are left out",
+		log__warn("decoding all of the recording takes more than %s of memory: the "
+			  "oldest %s of the trace are left out",
 			  BYTES(memory_limit__get()), BYTES(rec->drops[DROP_LEFT_OUT]));
 		log__hint("decode the recording with 'mtbpf decode -max-memory SIZE' to allow "
 			  "more");
@@ -327,7 +330,10 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 	}
 }
 
-/* The intel_pt event's format: without one of them the time between two PSBs is not known. */
+/*
+ * Bits of the intel_pt event's config. Without CYC and MTC packets the time between two PSBs is not
+ * known.
+ */
 #define CONFIG_CYC (1ull << 1)
 #define CONFIG_MTC (1ull << 9)
 
@@ -336,7 +342,9 @@ static bool is_same_ring(const struct rec_aux *a, const struct rec_aux *b)
 	return a->tid == b->tid && (a->tid || a->cpu == b->cpu);
 }
 
-/* With a filter, writes only the rates of its times; the last one before its begin is that there.
+/*
+ * With a filter, writes only the rates within its times; the last rate before them is written at
+ * their begin.
  */
 static void write_rates(struct trace_writer *writer, const struct decoded *decoded,
 			const struct recording *rec, const struct rec_aux *aux,
@@ -366,8 +374,8 @@ static void write_rates(struct trace_writer *writer, const struct decoded *decod
 }
 
 /*
- * Writes the instructions per cycle of the stretches that this ring recorded. If no other stretch
- * follows one at once, the counter ends after it.
+ * Writes the instructions per cycle of the stretches that this ring recorded. The counter drops to
+ * 0 after a stretch that no other one follows at once.
  */
 static void write_speeds(struct trace_writer *writer, const struct decoded *decoded,
 			 const struct rec_aux *aux, const struct clock_rates *rates)
@@ -431,7 +439,7 @@ static int write_counters(struct trace_writer *writer, const struct decoded *dec
 int decoded__write_trace(struct decoded *decoded, const struct recording *rec, const char *path)
 {
 	struct meter meter;
-	/* Only a report, which a hit has, reads the calls again. */
+	/* Only a report reads the calls again, and without a hit there is no report. */
 	struct trace_options options = {
 		.base_ns = base_of(decoded), .forget_calls = !decoded->hits.n, .meter = &meter};
 	struct trace_writer *writer =
@@ -469,7 +477,7 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 		return err;
 	if (totals.too_deep)
 		log__warn("%" PRIu64
-			  " slices are deeper than Perfetto shows (512) and are left out",
+			  " slices are deeper than Perfetto shows (512 levels) and are left out",
 			  totals.too_deep);
 	log__info("%s: %" PRIu64 " slices, %s", path, totals.slices, BYTES(totals.bytes));
 	return 0;
@@ -511,7 +519,7 @@ static int read_fxt(struct decoded *decoded, int fd)
 	meter__end(&meter);
 	if (err)
 		return err;
-	/* The trees move over; their functions stay. */
+	/* The trees move to decoded; their functions stay in fxt. */
 	VEC_EACH(&fxt->trees, tree) {
 		if (VEC_ADD(&decoded->trees, *tree))
 			return -ENOMEM;
@@ -541,7 +549,7 @@ int decoded__make_from_fxt(struct decoded *decoded, const char *path)
 		return -EIO;
 	}
 	log__error("cannot read %s: %s", path, strerror(-err));
-	log__hint("one made with sudo belongs to root; a trace is named NAME.fxt, .fxt.gz or "
+	log__hint("a trace made with sudo belongs to root; its name ends in .fxt, .fxt.gz or "
 		  ".fxt.zst");
 	return err;
 }

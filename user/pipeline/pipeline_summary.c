@@ -98,7 +98,7 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 		fprintf(out, "thread %d has not hit %s for %s, since hit %" PRIu64, hit->tid, name,
 			value, hit->sequence);
 	else if (is_stall && hit->stall_from == MT_STALL_REGION)
-		fprintf(out, "thread %d has not come from -start (%s) to -stop for %s", hit->tid,
+		fprintf(out, "thread %d has been between -start (%s) and -stop for %s", hit->tid,
 			name, value);
 	else if (is_stall)
 		fprintf(out, "thread %d has been stalled for %s, at %s", hit->tid, value, name);
@@ -108,7 +108,7 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 			hit->tid);
 	if (hit->reason == MT_HIT_DELAY)
 		fprintf(out, ": %s after the one %s", value,
-			hit->since_tid ? "with this key before" : "before");
+			hit->since_tid ? "before it with this key" : "before");
 	else if (hit->reason == MT_HIT_DURATION)
 		fprintf(out, ": took %s", value);
 	else if (hit->reason == MT_HIT_MARK)
@@ -139,8 +139,8 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 			is_off ? "off" : "on");
 	if (hit->threshold_ns)
 		fprintf(out, ", threshold %s%s", DURATION(hit->threshold_ns),
-			is_off		   ? " off it"
-			: hit->cpu_measure ? " on it"
+			is_off		   ? " off the CPU"
+			: hit->cpu_measure ? " on the CPU"
 					   : "");
 	/* The time finds the hit in other logs. */
 	if (hit->unix_ms)
@@ -166,7 +166,7 @@ static void print_lost(const struct decode_totals *totals, const struct recordin
 	if (totals->unknown_insns)
 		fprintf(out,
 			"left out: %" PRIu64
-			" instructions of threads unknown, from before the first switches\n",
+			" instructions of unknown threads, before the first context switches\n",
 			totals->unknown_insns);
 	recording__drops(rec, drops);
 	for (int i = 0; i < DROPS; i++)
@@ -194,23 +194,26 @@ bool decoded__is_whole(const struct decoded *decoded, const struct recording *re
 static const char *explain_no_report(const struct decoded *decoded, const struct recording *rec,
 				     const struct hit_mark *hit)
 {
-	if (decoded->is_sampled && hit->sequence <= 1 && hit->reason != MT_HIT_DURATION)
-		return "it was the first hit";
+	bool begins_at_hit = hit->reason != MT_HIT_DURATION && hit->reason != MT_HIT_MARK &&
+			     hit->reason != MT_HIT_REGION;
+
+	if (decoded->is_sampled && hit->sequence <= 1 && begins_at_hit)
+		return "no hit came before this one";
 	if (rec->drops[DROP_LEFT_OUT])
-		return "a larger -max-memory decodes more of it";
+		return "a larger -max-memory decodes more of the recording";
 	for (size_t i = 0; i < rec->aux.n; i++)
 		if (rec->aux.v[i].wrapped)
 			return "a larger -snapshot-size looks back further";
 	if (decoded->is_sampled)
 		return "a larger -snapshot-size, or a lower -sample-rate, looks back further";
 	if (decoded->is_filtered)
-		return "some of it lies outside of -filter, or it had begun before the recording "
-		       "did";
+		return "a part of the iteration is outside of -filter, or before the recording "
+		       "began";
 	if (!has_no_gaps(&decoded->totals))
-		return "some of it is in a gap";
+		return "a part of the iteration is in a gap";
 	if (decoded->totals.gaps[GAP_OUTSIDE])
-		return "some of it lies outside of -start and -stop";
-	return "it had begun before the recording did";
+		return "a part of the iteration is outside of -start and -stop";
+	return "the iteration began before the recording";
 }
 
 /* The hit that the report is about; NULL: none triggered. */
@@ -255,7 +258,8 @@ static void print_hit_alone(const struct decoded *decoded, const struct hit_mark
 	for (size_t i = 0; i < decoded->trees.n; i++)
 		if (decoded->trees.v[i].tid == hit->tid && decoded->trees.v[i].calls.n)
 			tree = &decoded->trees.v[i];
-	fprintf(out, "no sample was taken before it: the trace has its stack, and exact calls\n");
+	fprintf(out, "no sample was taken before the hit: the trace has the hit's stack, and "
+		     "exact calls\n");
 	if (!tree)
 		return;
 	fprintf(out, "stack, innermost first: ");
@@ -320,7 +324,7 @@ static void print_span(const struct decoded *decoded, FILE *out)
 	fprintf(out, "%zu slices, %zu thread%s%s", calls, threads, threads == 1 ? "" : "s",
 		(t->insns || t->branches) && has_no_gaps(t) ? ", no gaps" : "");
 	if (stacks)
-		fprintf(out, "; of exact calls %s", DURATION(t->last_ns - t->first_ns));
+		fprintf(out, "; exact calls reach back %s", DURATION(t->last_ns - t->first_ns));
 	fputc('\n', out);
 }
 
@@ -350,7 +354,8 @@ static void print_filtered_and_events(const struct decoded *decoded, FILE *out)
 	size_t n[PT_NOTE_KINDS] = {0};
 
 	if (t->gaps[GAP_FILTERED])
-		fprintf(out, "left out by -filter, between its regions: %s, %" PRIu64 " times\n",
+		fprintf(out,
+			"left out by -filter, between the selected parts: %s, %" PRIu64 " times\n",
 			DURATION(t->gap_ns[GAP_FILTERED]), t->gaps[GAP_FILTERED]);
 	if (decoded->part.n_hits)
 		fprintf(out, "left out by -filter: %zu hit%s\n", decoded->part.n_hits,
@@ -374,12 +379,12 @@ static void print_reports(const struct decoded *decoded, const struct recording 
 	if (report)
 		report__print(out, report, top);
 	else if (errno == ENODATA)
-		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
+		fprintf(out, "no report: the trace does not contain the whole iteration: %s\n",
 			explain_no_report(decoded, rec, slowest));
 	report__free(report);
 	if (!slowest->since_tid || slowest->since_tid == slowest->tid)
 		return;
-	/* A request that began in another thread: what that one did in the time. */
+	/* If the request began in another thread, prints what that thread did in the time. */
 	report = report_of(decoded, slowest->since_tid);
 	if (report)
 		report__print(out, report, top);

@@ -109,7 +109,7 @@ int last_branches__print(FILE *out, const struct mt_hit *hit, struct images *ima
 		return 0;
 	err = map ? images__apply(images, (pid_t)hit->tgid, hit->time_ns, &next, map) : -ENOMEM;
 	if (!err)
-		fprintf(out, "the last branches before it (LBR), the newest first:\n");
+		fprintf(out, "the last branches before the hit (LBR), the newest first:\n");
 	for (size_t i = 0; i < hit->n_branches && i < MT_BRANCHES_MAX && !err; i++) {
 		uint64_t ips[] = {hit->branches[i].from, hit->branches[i].to};
 

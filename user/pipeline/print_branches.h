@@ -13,7 +13,8 @@
 /*
  * Prints every branch as it is decoded, one line each: "tid time kind from to", with the reason
  * after a gap; and other events of the stream: "tid time ptwrite ip value". Prints the part that
- * the filter leaves (trace_filter__apply()), or all if it is NULL. 0, or -errno with a line.
+ * the filter leaves (trace_filter__apply()), or all if it is NULL. 0, -ENOMEM, or another -errno
+ * after a line.
  */
 int recording__print_branches(struct recording *rec, const struct trace_filter *filter, FILE *out);
 /* Prints the branch in the format of recording__print_branches(). */

@@ -77,9 +77,9 @@ static int parse_name(const char *text, const char *whole, char **name)
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (!strncmp(text, others[i], strlen(others[i])))
-			return refuse(whole, "calls are found by the function's name");
+			return refuse(whole, "a function must be given by its name");
 	if (!strcmp(text, "?"))
-		return refuse(whole, "there is nothing to pick from");
+		return refuse(whole, "'?' is not possible here: name the function");
 	if (!*text)
 		return 0;
 	*name = strdup(text);
@@ -99,8 +99,8 @@ static int split(char *text, const char *whole, char **from, char **to)
 			return refuse(whole, "the '..' between its two ends is missing");
 		/* "a...b" could be split at its first two dots or its last two. */
 		if (strstr(dots + 1, ".."))
-			return refuse(whole, "it has more than one '..': if a name contains one, "
-					     "put spaces around the '..' between the two");
+			return refuse(whole, "it has more than one '..': put spaces around the "
+					     "'..' that separates FROM and TO");
 	}
 	*dots = '\0';
 	*from = text;
@@ -118,12 +118,12 @@ int trace_filter__add(struct trace_filter *f, const char *whole)
 	if (err)
 		return err;
 	if (!*from && !*to)
-		return refuse(whole, "both of its ends are open");
+		return refuse(whole, "it has neither a beginning nor an end");
 	is_times = (*from && is_time(from)) || (*to && is_time(to));
 	is_functions = (*from && !is_time(from)) || (*to && !is_time(to));
 	if (is_times && is_functions)
-		return refuse(whole, "one end is a time and the other a function: give -filter "
-				     "twice");
+		return refuse(whole, "one end is a time and the other a function: give one -filter "
+				     "for times, one for functions");
 	if (is_functions) {
 		if (f->has_functions)
 			return refuse(whole, "only one range of functions can be given");
@@ -187,7 +187,7 @@ static int resolve(const struct filter_point *point, const struct recording *rec
 		return 0;
 	if (point->base == FILTER_HIT && !hit) {
 		log__error("-filter: 'hit' is the time of the hit, and this recording does not "
-			   "contain one");
+			   "contain a hit");
 		log__hint("count from the beginning or the end instead: 10ms..20ms, -20ms..");
 		return -EINVAL;
 	}
@@ -217,7 +217,7 @@ int trace_filter__resolve(const struct trace_filter *f, const struct recording *
 	if (err || out->from_ns <= out->to_ns)
 		return err;
 	log__error("-filter: in this recording FROM is later than TO");
-	log__hint("-v shows where the trace begins and ends, and where its hit is");
+	log__hint("count both from the same point: 10ms..20ms, -20ms..-10ms or hit-5ms..hit");
 	return -EINVAL;
 }
 
@@ -351,12 +351,15 @@ int filter_part__check(const struct filter_part *part, const struct filter_total
 	if (found->branches) {
 		if (stop && !found->stops)
 			log__warn("-filter: %s is not called in the selected part: what is shown "
-				  "lasts to its end",
+				  "lasts to the end of that part",
 				  stop);
 		return 0;
 	}
 	if (start && !found->starts) {
-		log__error("-filter: %s is not called in the recording", start);
+		log__error("-filter: %s is not called in %s", start,
+			   part->decode.from_ns || part->decode.to_ns < UINT64_MAX
+				   ? "the selected part"
+				   : "the recording");
 		log__hint("check the name ('mtbpf report' shows names); calls that are inlined or "
 			  "in a gap are not seen");
 	} else {

@@ -28,15 +28,15 @@ struct trace_filter {
 #define FILTER_HELP                                                                                \
 	"only a part: by time, 10ms..20ms (from the beginning), -20ms.. (the last 20 ms), "        \
 	"hit-5ms..hit; or by calls, parse..render: each thread from a call of the one function "   \
-	"to the next call of the other; once of each kind"
+	"to the next call of the other; at most one -filter of each kind"
 #define FILTER_HINT                                                                                \
 	"10ms..20ms, -20ms.. (the last 20 ms), hit-5ms..hit+1ms, or two functions: parse..render"
 
 /*
- * Adds one:
+ * Adds one filter:
  *
  *   FILTER = [POINT] ".." [POINT]     both times, or both functions; one of them at least
- *   POINT  = DURATION                 after the beginning of the trace; 0 is one
+ *   POINT  = DURATION                 after the beginning of the trace; "0" is a DURATION
  *          | "-" DURATION             before its end
  *          | BASE ["+" DURATION | "-" DURATION]      BASE = "begin" | "end" | "hit"
  *          | FUNCTION                 as in -symbol: NAME, lib.so:NAME, symbol:NAME, a glob
@@ -78,7 +78,7 @@ int trace_filter__apply(const struct trace_filter *filter, struct recording *rec
 void filter_part__drop_hits(struct filter_part *part, struct recording *rec);
 /*
  * Removes everything outside of the part from the tree. Slices that it cuts get inferred edges
- * there.
+ * there. 0 or -ENOMEM.
  */
 int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree);
 /* Call this after decoding. 0, or -ENODATA after a line and a hint if the filter leaves nothing. */

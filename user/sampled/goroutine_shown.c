@@ -187,7 +187,7 @@ static int copy_interrupts(struct goroutine *g, const struct call_tree *thread, 
 /*
  * A goroutine that is preempted in a function's prologue enters the scheduler through morestack(),
  * where frame pointers end since Go 1.21. The scheduler's slice is then outside of the goroutine's
- * calls: it begins when those of the thread's calls[i] end. NULL: not found.
+ * calls: it begins when the thread's calls[i] ends. NULL: not found.
  */
 static const struct call *find_scheduler_after(const struct call_tree *thread, size_t i)
 {
@@ -218,7 +218,7 @@ static const struct call *find_scheduler(const struct call_tree *thread, size_t 
 	return call->end_ns < end_ns ? find_scheduler_after(thread, i) : NULL;
 }
 
-/* A part of the innermost call, at depth - 1, for which slices are looked for. */
+/* A part of an exact call, which is at depth - 1, that is to be filled with slices. */
 struct stretch {
 	const struct function *function;
 	uint64_t entry_ip;
@@ -274,7 +274,7 @@ ORDER(compare_intervals, struct interval, COMPARE(x->start_ns, y->start_ns))
 
 typedef VEC(struct interval) interval_vec;
 
-/* Finds the times in which any goroutine had a call open that was entered there, without overlaps.
+/* Finds, without overlaps, the times in which any goroutine had a call open of entry_ip's function.
  */
 static int find_open(const struct goroutine *g, uint64_t entry_ip, interval_vec *open)
 {
@@ -425,7 +425,7 @@ static bool find_next(const struct goroutine *g, const struct stretch *s, struct
 	return found->shown;
 }
 
-/* When the goroutine went to the scheduler whose slice is the first in [start, end); 0: none is. */
+/* When the goroutine went to the scheduler: by the first such slice in [start, end); 0: none. */
 static uint64_t find_left(const struct goroutine *g, uint64_t start_ns, uint64_t end_ns)
 {
 	VEC_EACH(&g->calls->shown.all, shown) {

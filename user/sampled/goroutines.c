@@ -79,7 +79,7 @@ static int take_stops(struct goroutine_calls *calls, size_t from, size_t n, stru
 	}
 	if (calls->stops.n)
 		VEC_SORT(&calls->stops, compare_stops);
-	/* The latest stop of the process before the start lasts until then. */
+	/* Each start of the world ends the process's latest stop before it. */
 	for (size_t i = 0; i < starts.n; i++) {
 		uint64_t start_ns = starts.v[i]->start_ns;
 		const struct world_stop key = {.tgid = starts.v[i]->tgid, .start_ns = start_ns};
@@ -332,7 +332,7 @@ static void find_park_path(const struct goroutine *g, size_t i, struct park_path
 	path->n = 0;
 }
 
-/* Makes the last call at this depth longer, if it is one of the same function and ends there. */
+/* Extends the last call at this depth, if it has the same function and `call` follows directly. */
 static bool extend_last(struct goroutine *g, const struct call *call, uint32_t depth)
 {
 	struct call *last = depth < g->at.n ? &g->tree.calls.v[g->at.v[depth]] : NULL;

@@ -14,7 +14,7 @@
 #include "decode/images.h"
 #include "stack/call_tree.h"
 
-/* The threads' trees; `take` owns their calls. */
+/* Copies of the threads' trees; the sampled_taker that took the trees owns their calls. */
 struct thread_trees {
 	struct call_tree *v;
 	size_t n, cap;

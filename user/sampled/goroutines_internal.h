@@ -27,9 +27,9 @@ struct shown {
 
 struct goroutine_calls {
 	VEC(const struct mt_entry *) all;
-	VEC(const struct mt_entry *) ready;    /* who made whom ready; in the same order */
+	VEC(const struct mt_entry *) ready;    /* who made whom ready; in the order of `all` */
 	VEC(const struct rec_sample *) stacks; /* by thread and time */
-	VEC(const struct rec_sample *) parks;  /* where they began to wait; in the same order */
+	VEC(const struct rec_sample *) parks;  /* where goroutines began to wait; as `stacks` */
 	VEC(struct world_stop) stops;	       /* by process and time */
 	/* Slices of threads that show calls of one function of a process, by time. */
 	struct {
@@ -59,7 +59,7 @@ struct goroutine {
 	struct call_tree tree;
 	struct code_map *map;
 	size_t next_map;    /* see images__apply() */
-	VEC(uint32_t) open; /* indices of calls, outermost first */
+	VEC(uint32_t) open; /* indices in `exact` of the open calls, outermost first */
 };
 
 /* Appends the call in pre-order. 0 or -ENOMEM. */
@@ -69,9 +69,9 @@ int goroutine__emit(struct goroutine *g, const struct call *call, uint32_t depth
 int goroutine__emit_wait(struct goroutine *g, const char *text);
 
 /*
- * Fills [start_ns, end_ns) of exact.v[call], in which no exact call is open: with calls that
- * threads show, with stop-the-world, and the rest as not recorded. ran_in: the threads that it
- * began and ended in. 0 or -ENOMEM.
+ * Fills [start_ns, end_ns) of exact.v[call], in which it runs no exact callee: with calls that
+ * threads show, with stop-the-world, and the rest as not recorded. ran_in: the goroutine's threads
+ * at start_ns and end_ns. 0 or -ENOMEM.
  */
 int goroutine__fill_gap(struct goroutine *g, uint32_t call, struct ran_in ran_in, uint64_t start_ns,
 			uint64_t end_ns);

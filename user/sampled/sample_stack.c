@@ -123,7 +123,7 @@ int hit_stack__find(const struct recording *rec, const struct mt_hit *hit, struc
 		err = user.stack ? unwind__stack(map, &start, out) : VEC_ADD(&out->ips, hit->ip);
 	if (err || out->is_whole)
 		goto out;
-	/* The chain goes on where it has the last address that was unwound. */
+	/* Continues with the chain after the last address that was unwound. */
 	while (junction < hit->stack_depth && hit->stack[junction] != out->ips.v[out->ips.n - 1])
 		junction++;
 	for (uint32_t i = junction + 1; !err && i < hit->stack_depth; i++) {

@@ -10,8 +10,8 @@
 #include "target/unwind/unwind.h"
 
 /*
- * The return address of the thread's call of the probed function that triggers next after time_ns;
- * if that is not recorded, of another such call. 0: not known.
+ * The return address of the probed function's call at the thread's first hit from time_ns on;
+ * without such a hit, at the recording's last hit. 0: not known.
  */
 uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64_t time_ns);
 
@@ -44,9 +44,9 @@ int sample_stack__count(const struct recording *rec, struct images *images,
 			struct chain_count *count);
 
 /*
- * Finds the callers at one of rec's hits. It unwinds the copy of the stack, and completes (or,
- * without a copy, starts) with the addresses that the kernel found by frame pointers, up to the
- * first that does not follow a call instruction. Such a list may lack callers, and is never marked
+ * Finds the callers at one of rec's hits: unwinds the copy of the stack, then adds the addresses
+ * that the kernel found by frame pointers (without a copy, only these), up to the first that does
+ * not follow a call instruction. A list with such addresses may lack callers, and is never marked
  * whole. 0 or -ENOMEM; call unwound__fini() in any case.
  */
 int hit_stack__find(const struct recording *rec, const struct mt_hit *hit, struct images *images,

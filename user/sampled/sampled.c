@@ -557,7 +557,7 @@ static int add_missed(struct sampled_thread *t, const struct rec_sample *sample,
 		t->is_doubtful = true;
 		return 0;
 	}
-	/* Its calls are exact, and none is running: it ended by a tail call. */
+	/* The caller's calls are exact, and none is running: the caller ended by a tail call. */
 	if (caller.function && has_calls(t, caller.function) &&
 	    !slices__count_calls(&t->slices, caller.function, sample->time_ns))
 		return 0;
@@ -586,7 +586,7 @@ static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, 
 	t->is_doubtful = n && is_of_probes(t, ips[0]);
 	/*
 	 * While a return probe is handled the thread is at the return address already
-	 * (kernel/events/ uprobes.c: uprobe_handle_trampoline), which the kernel then also puts in
+	 * (kernel/events/uprobes.c: uprobe_handle_trampoline), which the kernel then also puts in
 	 * place of the next trampoline's address in the chain. In recursions the same address may
 	 * be right.
 	 */
@@ -611,7 +611,7 @@ static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, 
 /*
  * False if frame pointers show no callers. Either the innermost function uses %rbp for something
  * else, and the first address follows no call; or the process needs copies of stacks, and this
- * one's copy could not be made.
+ * stack could not be copied.
  */
 static bool leads_to_callers(struct sampled_thread *t, const struct rec_sample *sample,
 			     const uint64_t *ips, size_t n)
@@ -662,7 +662,7 @@ static bool tells_nothing(const struct sampled_thread *t)
 }
 
 /*
- * A page fault's stack is not used: it would split the function's time in the kernel, far too
+ * A page fault's stack becomes no slices, because these would split the function's slices far too
  * often. The innermost function gets the faults.
  */
 static int on_fault(struct sampled_thread *t, const struct rec_sample *sample)

@@ -18,8 +18,8 @@ struct meter;
 struct sampled_totals {
 	uint64_t first_ns, last_ns; /* 0: the recording is empty */
 	uint64_t samples, switches;
-	/* Stacks that were unwound from copies, and those of them whose outer callers are beyond
-	 * it. */
+	/* Stacks that were unwound from copies, and those whose copy ends before the outer callers.
+	 */
 	uint64_t copies, cut_copies;
 	size_t copy_size;    /* of the largest copy, in bytes */
 	struct meter *meter; /* the caller's: counts samples that were read; or NULL */

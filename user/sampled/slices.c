@@ -390,7 +390,7 @@ static void leave_returned(struct slices *s, uint64_t time_ns)
 	}
 }
 
-/* False: the stack is missing, or lacks both the call and its callers. */
+/* True unless the stack is missing, or lacks both the call and its callers. */
 static bool tells_caller(const struct view *view, const struct entered *e)
 {
 	bool is_in_front = e->is_placed && e->is_hidden && !e->at;
@@ -528,7 +528,6 @@ static void take_entered(struct slices *s, uint64_t time_ns, const struct view *
  */
 static void find_running(struct slices *s, uint64_t time_ns)
 {
-	/* The thread is running, but its wake-up was not recorded. */
 	if (s->off && innermost(s)->reason == OFF_BLOCKED)
 		s->woken_ns = 0;
 	slices__on(s, time_ns);

@@ -76,7 +76,7 @@ struct slices {
 	struct call_tree *tree;
 	uint64_t period_ns; /* of the samples; 0: not known */
 	uint64_t last_ns;   /* slices are final up to here; 0: before the first */
-	bool is_begun;	    /* nothing has been seen since last_ns */
+	bool is_begun;	    /* recording began at last_ns; nothing has been seen yet */
 	uint64_t known_ns;  /* stacks show what ran up to here, moved on by time off the CPU; 0: no
 			       stack */
 	uint64_t off_ns;    /* when the thread left its CPU, if it is off */
@@ -84,7 +84,7 @@ struct slices {
 	VEC(struct open_slice) open; /* outermost first */
 	VEC(struct entered) entered; /* since the last stack, in ascending order */
 	VEC(struct seen) cut;	     /* buffer of slices__see() */
-	struct done_by next;	     /* who runs on its CPU instead; tid 0: not known */
+	struct done_by next;	     /* who runs on the thread's CPU instead; tid 0: not known */
 	uint64_t next_ns;	     /* since when `next` runs there */
 	struct waits_for wait;	     /* what the thread waits for if it leaves its CPU next */
 	bool has_wait;

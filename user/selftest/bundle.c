@@ -157,7 +157,10 @@ static bool is_in(const struct rec_map *map, uint64_t ip)
 	return ip >= map->start && ip - map->start < map->len;
 }
 
-/* The process's own mapping, or, of a process that was forked, its parent's; or NULL. */
+/*
+ * The mapping at this address: the process's own or else another process's, such as the parent's of
+ * a process that was forked. NULL: none.
+ */
 static const struct rec_map *find_map(struct usage *usage, uint64_t ip)
 {
 	const struct recording *rec = usage->rec;
@@ -191,7 +194,10 @@ static void use_page(struct usage *usage, uint64_t ip)
 	}
 }
 
-/* An instruction may reach into the next page, and a return address follows its call. */
+/*
+ * Marks the pages from `from` to `to` as used, and 16 bytes more at both ends: an instruction may
+ * reach into the next page, and a return address follows its call.
+ */
 static void use_code(struct usage *usage, uint64_t from, uint64_t to)
 {
 	if (from < 16 || to < 16 || to >> 48)
@@ -292,7 +298,7 @@ static int find_usage(struct usage *usage)
 	return err;
 }
 
-/* Sections that name functions, or that unwind them. */
+/* True for sections with functions' names, or with what unwinding needs. */
 static bool is_needed(const char *section)
 {
 	static const char *const starts[] = {".symtab",	  ".strtab",	   ".shstrtab", ".dyn",
@@ -320,9 +326,9 @@ static void clear_unused(uint8_t *data, uint64_t from, uint64_t size, const stru
 }
 
 /*
- * Clears sections that are not needed. Their place stays, so that offsets are right; zeroes take no
- * space once compressed. Sections of debug info become SHT_NOBITS, so that nobody reads them. A
- * file that is not such an ELF file is not changed.
+ * Clears sections that are not needed. They keep their place, so that offsets are right; zeroes
+ * take no space once compressed. Sections of debug info become SHT_NOBITS, so that nobody reads
+ * them. A file that is not a valid 64-bit ELF file is not changed.
  */
 static void clear_sections(uint8_t *data, size_t size, const struct kept_file *kept)
 {
@@ -401,7 +407,7 @@ static int slim_file(const char *recording, const char *name, const struct kept_
 
 /* ---- removing the user's data */
 
-/* Distributions' files keep their paths; of others only the last name is left. */
+/* Paths of a distribution's files stay; of other paths only "/NAME" is left. */
 static void clean_path(char *path)
 {
 	static const char *const kept[] = {"/usr/", "/lib/", "/lib64/", "/memfd:", "/dev/"};
@@ -511,7 +517,9 @@ int bundle__prepare(const char *recording)
 
 	recording__init(&rec);
 	err = recording__read(&rec, recording);
-	/* A recording that cannot be decoded is what somebody wants to see: its files stay whole.
+	/*
+	 * If the recording cannot be decoded, its files stay whole: they are needed to find out
+	 * why.
 	 */
 	if (!err && !find_usage(&usage))
 		err = slim_files(&usage, recording);
@@ -560,7 +568,7 @@ static int clean_text(const char *dir, const char *name)
 	return fs__write(path, text, strlen(text));
 }
 
-/* Cleans all texts of the folder. */
+/* Cleans the folder's *.log files and results.txt. */
 static int clean_texts(const char *dir)
 {
 	DIR *entries = opendir(dir);
@@ -609,7 +617,10 @@ static int run_tar(const char *const *words, const char *what, const char *bundl
 	return -EIO;
 }
 
-/* All recordings hold the same programs: a window larger than these finds that. */
+/*
+ * --long=27: all recordings contain the same programs, and zstd finds such repetitions only within
+ * a window that is larger than a recording.
+ */
 #define COMPRESS "zstd -q -15 --long=27"
 
 int bundle__pack(const char *dir, const char *bundle)

@@ -87,8 +87,12 @@ bool checks__has(const struct checks *test, const char *recording)
 
 bool checks__record(const struct checks *test, struct trial *trial, const char *check)
 {
-	static const struct loss loss = {"nothing can be recorded this way here",
-					 "'mtbpf check' says what is missing; try another -source"};
+	static const struct loss cannot_record = {
+		"nothing can be recorded this way here",
+		"'mtbpf check' says what is missing; try another -source"};
+	static const struct loss cannot_read = {"this recording cannot be checked",
+						"make the bundle again"};
+	const struct loss *loss = test->options->replay ? &cannot_read : &cannot_record;
 	char why[TRIAL_TEXT_SIZE];
 
 	trial->dir = test->dir;
@@ -98,7 +102,7 @@ bool checks__record(const struct checks *test, struct trial *trial, const char *
 	trial->is_portable = test->options->bundle;
 	if (test->options->replay ? trial__load(trial, why) : trial__make(trial, why))
 		return true;
-	tell_always(test, check, SELFTEST_FAILED, &loss, "%s: %s", test->recording, why);
+	tell_always(test, check, SELFTEST_FAILED, loss, "%s: %s", test->recording, why);
 	return false;
 }
 
@@ -130,7 +134,10 @@ uint64_t checks__time_error(const struct checks *test, const struct judged_calls
 	return error > 0 ? (uint64_t)error : 0;
 }
 
-/* The stepper reads the clock at each branch, after it has stopped the thread. */
+/*
+ * The single-stepper's limit is larger: it reads the clock at each branch, after it has stopped the
+ * thread.
+ */
 uint64_t checks__most_error(const struct checks *test)
 {
 	return test->source == SELFTEST_PT ? 5 * 1000 : 5 * 1000 * 1000;
@@ -149,7 +156,7 @@ static void judge_target(const struct checks *test, const struct trial *trial, c
 		return;
 	harm = trial__find_harm(trial);
 	checks__tell(test, name, verdict_of(!harm), &loss, "%s",
-		     harm ?: "it runs on, and nothing is left in it");
+		     harm ?: "the target runs on, and no probe is left in it");
 }
 
 bool checks__judge_perf_trace(const struct trial *trial, char text[static 100])
@@ -181,7 +188,7 @@ static void judge_function_time(const struct checks *test, const struct trial *t
 	judge__time(&trial->decoded, trial->iteration, function, &judged);
 	is_right = llabs((long long)(judged.true_ns - judged.slices_ns)) <= MOST_OFF_SAMPLED_NS;
 	checks__tell(test, name, verdict_of(is_right && judged.has_caller), &loss,
-		     "%s, by its own clock %s%s", DURATION(judged.slices_ns),
+		     "%s in the trace, %s by the program's own clock%s", DURATION(judged.slices_ns),
 		     DURATION(judged.true_ns), judged.has_caller ? "" : "; its caller is missing");
 }
 
@@ -196,11 +203,15 @@ static void judge_sleep(const struct checks *test, const struct trial *trial, co
 
 	judge__time(&trial->decoded, trial->iteration, "mtbpf_selftest_time_sleep", &judged);
 	off_cpu_ns = judged.blocked_ns + judged.waited_ns;
-	/* The time on the way to sleep and back is not part of it. */
+	/*
+	 * The thread runs on the way to sleep and back, so the call takes longer than the time off
+	 * the CPU.
+	 */
 	checks__tell(test, name,
 		     verdict_of(judged.blocked_ns >= SLEEP_NS && off_cpu_ns <= judged.true_ns &&
 				judged.true_ns - off_cpu_ns <= MOST_OFF_EXACT_NS),
-		     &loss, "blocked for %s, by its own clock %s",
+		     &loss,
+		     "blocked for %s in the trace; the call took %s by the program's own clock",
 		     units__format_duration(is, judged.blocked_ns), DURATION(judged.true_ns));
 }
 
@@ -324,7 +335,7 @@ static bool is_right_beside(const struct checks *test, const struct program_chec
 		snprintf(text, 80, ", %u of %u system calls%s", judged->syscalls, N_SYSCALLS,
 			 !counted		 ? ""
 			 : counted == N_SYSCALLS ? " (the kernel counts as many)"
-						 : " (the kernel counts others)");
+						 : " (the kernel counts another number)");
 		return judged->syscalls == N_SYSCALLS && (!counted || counted == N_SYSCALLS);
 	}
 	if (check->program == PROGRAM_FAULTS && test->source == SELFTEST_PT) {
@@ -352,10 +363,11 @@ static void judge_program(const struct checks *test, const struct trial *trial,
 	is_right = is_right_beside(test, check, trial, &judged, beside) && judged.noted &&
 		   judged.right == judged.noted && !judged.unnoted;
 	if (judged.unnoted)
-		snprintf(unnoted, sizeof(unnoted), ", and %u that it did not make", judged.unnoted);
+		snprintf(unnoted, sizeof(unnoted), ", and %u calls that the program did not make",
+			 judged.unnoted);
 	judged_calls__add(sum, &judged);
 	checks__tell(test, check->name, is_right ? SELFTEST_PASSED : SELFTEST_FAILED, &check->loss,
-		     "%u of %u calls at their depth%s%s", judged.right, judged.noted, unnoted,
+		     "%u of %u calls at the right depth%s%s", judged.right, judged.noted, unnoted,
 		     beside);
 }
 
@@ -366,9 +378,10 @@ static void judge_times(const struct checks *test, const struct judged_calls *su
 		"trust durations only roughly, or use -source sample"};
 	uint64_t error_ns = checks__time_error(test, sum);
 
-	checks__tell(test, "times", verdict_of(error_ns <= checks__most_error(test)), &loss,
-		     "clock readings are at most %s outside of their calls; limit %s",
-		     DURATION(error_ns), DURATION(checks__most_error(test)));
+	checks__tell(
+		test, "times", verdict_of(error_ns <= checks__most_error(test)), &loss,
+		"the times that functions noted are at most %s outside of their calls; limit %s",
+		DURATION(error_ns), DURATION(checks__most_error(test)));
 }
 
 static void judge_gaps(const struct checks *test, const struct trial *trial)
@@ -472,7 +485,10 @@ static bool is_programs(const char *function)
 	return false;
 }
 
-/* Uses the files in the recording's folder, which has them if it comes from another machine. */
+/*
+ * Starts `perf script`, with the program files in the recording's folder, which has them if it
+ * comes from another machine. Returns its pid; -1: no process.
+ */
 static pid_t start_perf_script(const char *recording, int out)
 {
 	char images[PATH_MAX + 8];
@@ -490,7 +506,7 @@ static pid_t start_perf_script(const char *recording, int out)
 	_exit(127);
 }
 
-/* 0; -ENOENT: perf is not installed; -EIO: it has failed and found no calls. */
+/* 0; -ENOENT: perf is not installed; -EIO: it has failed and found no calls; or another -errno. */
 static int count_with_perf(const struct decoded *decoded, const char *recording,
 			   struct perf_calls *calls)
 {
@@ -517,7 +533,7 @@ static int count_with_perf(const struct decoded *decoded, const char *recording,
 		else if (name && strstr(line, " call ") && is_programs(name + 1))
 			calls->perfs++;
 	}
-	/* Before the wait: perf must not block on a pipe that nobody reads. */
+	/* Closes the pipe before the wait: perf must not block on a pipe that nobody reads. */
 	if (f)
 		fclose(f);
 	else
@@ -551,7 +567,7 @@ static void judge_with_perf(const struct checks *test, const struct trial *trial
 	if (test->options->replay && trial->rec.os_release && !uname(&name) &&
 	    strcmp(trial->rec.os_release, name.release)) {
 		checks__tell(test, "perf's judgement", SELFTEST_SKIPPED, &checks_no_loss,
-			     "perf decodes the vDSO of this kernel, and the recording is of %s",
+			     "perf would use the vDSO of this kernel, but the recording is from %s",
 			     trial->rec.os_release);
 		return;
 	}
@@ -561,10 +577,12 @@ static void judge_with_perf(const struct checks *test, const struct trial *trial
 	if (err == -ENOENT)
 		checks__tell(test, "perf's judgement", SELFTEST_SKIPPED, &checks_no_loss,
 			     "perf is not installed");
+	else if (err)
+		checks__tell(test, "perf's judgement", SELFTEST_FAILED, &loss,
+			     "perf script failed: %s", strerror(-err));
 	else
 		checks__tell(test, "perf's judgement",
-			     verdict_of(!err && calls.ours && calls.perfs == calls.ours &&
-					!calls.errors),
+			     verdict_of(calls.ours && calls.perfs == calls.ours && !calls.errors),
 			     &loss, "perf script finds %u of %u calls, and %u errors", calls.perfs,
 			     calls.ours, calls.errors);
 }

@@ -60,7 +60,7 @@ struct loss {
 
 extern const struct loss checks_no_loss;
 
-/* The longest time after the hit with branches in the trace. */
+/* Branches may follow the hit in the trace for at most this long. */
 #define MOST_AFTER_HIT_NS 20000
 
 /* True if -only names it, or was not given. */
@@ -87,13 +87,17 @@ bool checks__record(const struct checks *test, struct trial *trial, const char *
 void checks__end(const struct checks *test, struct trial *trial);
 
 /*
- * The largest distance between the time of a note and its call in the trace, and its limit. The
- * trace's clock is the notes', except for Intel PT: there one shift must be right for all notes.
+ * checks__time_error() returns the largest distance between the time of a note and its call in the
+ * trace; checks__most_error() returns its limit, both in nanoseconds. The trace's clock is the
+ * notes', except for Intel PT: there one shift must be right for all notes.
  */
 uint64_t checks__time_error(const struct checks *test, const struct judged_calls *judged);
 uint64_t checks__most_error(const struct checks *test);
 
-/* True if `perf trace` counted the same number of system calls. Writes the counts to the text. */
+/*
+ * True if `perf trace` counted N_SYSCALLS system calls per iteration, and lost none. Writes its
+ * counts to the text.
+ */
 bool checks__judge_perf_trace(const struct trial *trial, char text[static 100]);
 
 /*

@@ -20,14 +20,14 @@ struct variant {
 	const char *const options[6];
 	unsigned int programs;
 	const char *needs;    /* a check of `mtbpf check`, or NULL */
-	const char *cap;      /* of the PMU, in sysfs, or NULL */
-	const char *overhead; /* the name of a second check: of PROGRAM_BUSY; or NULL */
+	const char *cap;      /* a capability of the PMU in sysfs that must not be 0, or NULL */
+	const char *overhead; /* the name of a second check, of PROGRAM_BUSY's cost; or NULL */
 	const char *cores;    /* runs on CPUs of this type, if the machine has any */
 	bool is_of_cgroup;
 	bool has_perf_trace; /* `perf trace` counts system calls meanwhile */
 	bool is_untimed;     /* no packets tell the time between two system calls */
-	bool is_frozen_late; /* from user space: any number of branches may follow the hit */
-	bool is_of_plain;    /* runs where all CPUs are of one type, on the last of them */
+	bool is_frozen_late; /* frozen from user space: any number of branches may follow the hit */
+	bool is_of_plain;    /* runs only where all CPUs are of one type, on the last CPU */
 	void (*judge)(const struct checks *test, const struct variant *variant,
 		      const struct trial *trial);
 	struct loss loss;
@@ -51,8 +51,8 @@ static int judge_all(const struct trial *trial, struct judged_calls *sum)
 }
 
 /*
- * Every variant must have the calls, their times, and an end near the hit. `is_also` is true if it
- * has what only this variant needs, and `also` says that in words.
+ * Judges what every variant must have: the calls, their times, and an end near the hit. `is_also`
+ * is true if the trace also has what only this variant needs, and `also` says that in words.
  */
 static void judge_with(const struct checks *test, const struct variant *variant,
 		       const struct trial *trial, const char *also, bool is_also)
@@ -73,7 +73,8 @@ static void judge_with(const struct checks *test, const struct variant *variant,
 	    (!variant->is_frozen_late && decoded->behind_hit_ns > MOST_AFTER_HIT_NS))
 		is_right = false;
 	checks__tell(test, variant->name, verdict_of(is_right && is_also), &variant->loss,
-		     "%u of %u calls at their depth%s, %" PRId64 " branches in %s after the hit%s",
+		     "%u of %u calls at the right depth%s, %" PRId64
+		     " branches in %s after the hit%s",
 		     sum.right, sum.noted, times, decoded->behind_hit,
 		     DURATION(decoded->behind_hit_ns), also);
 }
@@ -179,7 +180,8 @@ static void judge_overhead(const struct checks *test, const struct variant *vari
 	bool is_known = recorded_ns && plain_ns && traced_ns && bytes;
 
 	checks__tell(test, variant->overhead, verdict_of(is_known), &loss,
-		     "a loop of calls takes %.2f times as long; %.1f MB of trace per second of it",
+		     "a loop of calls takes %.2f times as long when recorded; %.1f MB of trace per "
+		     "second",
 		     plain_ns ? (double)recorded_ns / (double)plain_ns : 0,
 		     traced_ns ? (double)bytes / 1e6 / ((double)traced_ns / 1e9) : 0);
 }
@@ -249,7 +251,7 @@ static const struct variant variants[] = {
 	 .programs = 1u << PROGRAM_CALLS | 1u << PROGRAM_RECURSION,
 	 .is_untimed = true,
 	 .judge = judge_variant,
-	 .loss = {"recordings with noretcomp are wrong, and with -timer-resolution high",
+	 .loss = {"recordings with noretcomp or -timer-resolution high are wrong",
 		  "use -timer-resolution normal"}},
 	{.name = "small ring",
 	 .recording = "pt-small",
@@ -268,14 +270,14 @@ static const struct variant variants[] = {
 	 .programs = 1u << PROGRAM_CALLS | 1u << PROGRAM_ANY_THREAD,
 	 .options = {"-multi-thread"},
 	 .judge = judge_any_thread,
-	 .loss = {"a hit by another thread than the first is lost, or its trace is",
+	 .loss = {"a hit of another thread than the first, or the trace of that thread, is lost",
 		  "trigger in the first thread only"}},
 	{.name = "cgroup",
 	 .recording = "pt-cgroup",
 	 .programs = 1u << PROGRAM_CALLS | 1u << PROGRAM_THREADS | 1u << PROGRAM_ANY_THREAD,
 	 .is_of_cgroup = true,
 	 .judge = judge_any_thread,
-	 .loss = {"-cgroup does not work: its trace is by CPU", "use -pid or -name"}},
+	 .loss = {"-cgroup, with one trace per CPU, does not work", "use -pid or -name"}},
 	{.name = "kernel",
 	 .recording = "pt-kernel",
 	 .options = {"-trace-include-kernel"},
@@ -340,7 +342,10 @@ static int choose_cpu(const struct variant *variant)
 		cpu = checks__find_cpu("/sys", variant->cores);
 		return cpu < 0 ? -1 : cpu + 1;
 	}
-	/* sysfs shows the caps of the CPU that booted: on hybrid CPUs a cpu_core. */
+	/*
+	 * sysfs shows the capabilities of the CPU that booted, which is a cpu_core if the machine
+	 * is hybrid.
+	 */
 	if (variant->cap)
 		return checks__find_cpu("/sys", "cpu_core") + 1;
 	if (!variant->is_of_plain)
@@ -364,7 +369,7 @@ static bool is_possible(const struct checks *test, const struct variant *variant
 	}
 	if (variant->cap && (pt_pmu__read_cap(variant->cap, &cap) || !cap)) {
 		checks__tell(test, variant->name, SELFTEST_SKIPPED, &checks_no_loss,
-			     "this CPU's Intel PT does not have it: caps/%s", variant->cap);
+			     "this CPU's Intel PT lacks this feature: caps/%s", variant->cap);
 		return false;
 	}
 	return true;

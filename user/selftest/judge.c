@@ -157,7 +157,10 @@ static void add_right(struct judged_calls *judged, const struct decoded *decoded
 	int64_t least = (int64_t)(seen->call->start_ns - noted->time_ns);
 	int64_t most = (int64_t)(seen->call->end_ns - noted->time_ns);
 
-	/* Unknown: the start of calls that began before the trace, the end of those that go on. */
+	/*
+	 * The start of calls that began before the trace is unknown, and so is the end of those
+	 * that go on after it.
+	 */
 	if (!(seen->call->flags & CALL_INFERRED_START) && least > judged->least_shift_ns)
 		judged->least_shift_ns = least;
 	if (!(seen->call->flags & CALL_INFERRED_END) && most < judged->most_shift_ns)
@@ -180,8 +183,9 @@ static void add_right(struct judged_calls *judged, const struct decoded *decoded
 }
 
 /*
- * The longest sequence that both have in common (dynamic programming over both): a call that is
- * missing or too many costs itself, and not all that come after it.
+ * Matches the calls in the trace with the noted ones by their longest common subsequence (dynamic
+ * programming): a call that is missing or too many costs itself, and not all that come after it. 0
+ * or -ENOMEM.
  */
 static int compare(struct judged_calls *judged, const struct decoded *decoded,
 		   const struct seen_call *seen, size_t n_seen, const noted_calls *noted)
@@ -263,7 +267,7 @@ int judge__calls(const struct decoded *decoded, const struct iteration *iteratio
 		err = see_tree(&seen, &decoded->trees.v[i], program, end_ns, &order);
 	if (!err)
 		VEC_SORT(&seen, by_time);
-	/* Each thread once. */
+	/* Judges each thread once: at its first note. */
 	for (unsigned int i = 0; i < iteration->n && !err; i++) {
 		pid_t tid = iteration->calls[i].tid;
 		unsigned int first = 0;
@@ -320,7 +324,7 @@ void judge__time(const struct decoded *decoded, const struct iteration *iteratio
 	uint64_t from_ns = 0, to_ns = 0;
 	pid_t tid = 0;
 
-	/* Returns the time between the function's first and last note. */
+	/* Finds the time between the function's first and last note. */
 	for (unsigned int i = 0; i < iteration->n; i++) {
 		const struct noted_call *call = &iteration->calls[i];
 

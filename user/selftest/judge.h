@@ -27,14 +27,17 @@ struct judged_calls {
 	unsigned int syscalls, untraced;
 	unsigned int in_kernel; /* calls of the kernel's getppid(), if the kernel is traced */
 	/*
-	 * Event Trace and PTWRITE: exceptions and values that the program noted; those of them that
-	 * the trace has, with vector and address, in the function that noted them; others that the
-	 * trace has there.
+	 * Event Trace and PTWRITE: exceptions and values that the program noted; how many of these
+	 * the trace has, with vector and address, in the function that noted them; how many others
+	 * the trace has in such functions.
 	 */
 	unsigned int noted_events, events, unnoted_events;
 };
 
-/* The hit that ended the trace, and its iteration k; NULL: no hit of the trace has a number. */
+/*
+ * Returns the hit that ended the trace, and sets *k to the iteration that the hit ended; NULL: no
+ * hit of the trace has an iteration's number as its argument.
+ */
 const struct hit_mark *judge__find_hit(const struct decoded *decoded, uint64_t *k);
 
 /* Sums up several programs, from JUDGED_NONE on. */
@@ -51,7 +54,7 @@ struct judged_time {
 	uint64_t slices_ns;  /* its slices in that time */
 	uint64_t blocked_ns; /* blocked slices within them */
 	uint64_t waited_ns;  /* other slices off the CPU within them: ready to run, or preempted */
-	bool has_caller;     /* each of them is called by the program's main function */
+	bool has_caller;     /* each of its slices has the program's main function as a caller */
 };
 
 /* `function` is a name as in program_functions. The trace's times are CLOCK_MONOTONIC. */

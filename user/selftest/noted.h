@@ -23,7 +23,7 @@ enum program {
 	PROGRAM_SYSCALLS,
 	PROGRAM_FAULTS,
 	PROGRAM_TRAPS,
-	PROGRAM_PTWRITE, /* only on CPUs that have the instruction: others raise SIGILL */
+	PROGRAM_PTWRITE, /* only on CPUs that have the instruction, which raises SIGILL on others */
 	PROGRAM_STACKS,
 	PROGRAM_ANY_THREAD, /* another thread than the first one hits the probe */
 	PROGRAM_TIME,	    /* for samples: functions that take long */

@@ -33,7 +33,7 @@
 	__attribute__((noipa, used, visibility("default")))                                        \
 	type mtbpf_selftest_##name(__VA_ARGS__);                                                   \
 	type mtbpf_selftest_##name(__VA_ARGS__)
-/* Put it after a call, so that the compiler does not make a jump of it. */
+/* Put this after a call, so that the compiler does not turn the call into a jump. */
 #define NOT_LAST() __asm__ volatile("" ::: "memory")
 /* A function that only notes its call. */
 #define TRACED_LEAF(name)                                                                          \
@@ -83,7 +83,10 @@ TRACED(void, trap_handler, int signal, siginfo_t *info, void *context)
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
 
 	noted__call(FN_trap_handler, handler_depth);
-	/* An int3 has ended; the other instructions have two bytes. */
+	/*
+	 * After an int3, rip is at the next instruction. After the others it is at the instruction
+	 * itself, which has two bytes.
+	 */
 	if (signal != SIGTRAP)
 		regs[REG_RIP] += 2;
 }
@@ -649,8 +652,8 @@ TRACED(void, syscall_once, unsigned int depth)
 }
 
 /*
- * A second count of the thread's system calls: the kernel's, by its tracepoint. -1: it does not
- * let us. Reading it is a system call.
+ * Opens the kernel's count of the thread's system calls, by its tracepoint, to compare with.
+ * Returns a descriptor to be read, which is a system call, too; -1: the kernel does not permit it.
  */
 static int open_syscall_counter(void)
 {
@@ -684,7 +687,7 @@ TRACED(void, syscall_main, unsigned int depth)
 	for (int i = 0; i < N_SYSCALLS; i++)
 		mtbpf_selftest_syscall_once(depth + 1);
 	after = count_syscalls();
-	/* The counter has counted the second time that it was read. */
+	/* `after` includes the read(2) that returned it. */
 	current->kernels_syscalls = after > before ? (unsigned int)(after - before - 1) : 0;
 }
 
@@ -782,7 +785,7 @@ TRACED(void, busy_main, unsigned int depth)
 	current->busy_ns = noted__now_ns() - before;
 }
 
-/* Finds a number of loops that takes BUSY_NS, and their shortest time, before it is recorded. */
+/* Finds a number of loops that takes BUSY_NS, and their shortest time while nothing is recorded. */
 static void calibrate_busy(void)
 {
 	static struct iteration unused;
@@ -845,7 +848,10 @@ static __attribute__((noipa)) void iterate(uint64_t k, unsigned int mask)
 
 _Noreturn void programs__run(struct program_log *log, unsigned int mask)
 {
-	/* While a recording is written, few iterations may pass: KEPT_ITERATIONS. */
+	/*
+	 * Iterations must be rare: fewer than KEPT_ITERATIONS may pass while a recording is
+	 * written.
+	 */
 	struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
 
 	signal(SIGUSR1, mtbpf_selftest_signal_handler);

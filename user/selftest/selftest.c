@@ -43,7 +43,7 @@ static void take_result(void *ctx, const struct selftest_result *result)
 	if (!test->array) {
 		printf("%-6s  %-24s  %-7s  %s\n", source, result->name, verdict, result->found);
 		if (has_failed)
-			printf("%-6s  %-24s           lost: %s; meanwhile: %s\n", "", "",
+			printf("%-6s  %-24s           effect: %s; until fixed: %s\n", "", "",
 			       result->loss, result->meanwhile);
 		fflush(stdout);
 		return;
@@ -137,7 +137,10 @@ static void compare_versions(const struct selftest *test)
 			  MTBPF_VERSION);
 }
 
-/* Prints what is not printed yet. Deletes the results. */
+/*
+ * Prints the results as JSON, or the counts of verdicts after the results' lines. Frees the JSON
+ * array. 0, or -errno.
+ */
 static int end_results(struct selftest *test)
 {
 	const unsigned int *n = test->n;

@@ -82,8 +82,8 @@ static void name_cgroup(char name[static 64])
 }
 
 /*
- * A process that removes the cgroup once the selftest closes the pipe, or has ended however it did:
- * by then its programs have ended, too.
+ * The process that removes the cgroup once the selftest has closed the pipe, or has ended in any
+ * way: by then the selftest's programs have ended, too.
  */
 static _Noreturn void remove_cgroup_later(const char *path, int from_selftest)
 {
@@ -191,7 +191,7 @@ static void explain_code(int code, const char *messages, char why[static TRIAL_T
 
 /* ---- `perf trace` of getppid() and nanosleep(), meanwhile */
 
-/* It prints each call to stderr, unbuffered, when the call returns. */
+/* `perf trace` prints each call to stderr, unbuffered, when the call returns. */
 static _Noreturn void become_trace(pid_t target, const char *path)
 {
 	char pid[16];
@@ -209,8 +209,9 @@ static _Noreturn void become_trace(pid_t target, const char *path)
 }
 
 /*
- * Starts it, and waits, at most ten seconds, until it has seen getppid(). Sets trial->perf_error.
- * Its output is kept in a file that end_trace() removes. Returns its pid, or 0.
+ * Starts `perf trace`, and waits, at most ten seconds, until it has seen getppid(). If it has not,
+ * sets trial->perf_error. The output is kept in a file that end_trace() removes. Returns the pid,
+ * or 0 if no process is left.
  */
 static pid_t begin_trace(struct trial *trial)
 {
@@ -243,7 +244,10 @@ static pid_t begin_trace(struct trial *trial)
 	return pid;
 }
 
-/* Ends it, and counts the calls that it has printed between the first and the last nanosleep(). */
+/*
+ * Ends `perf trace` (pid 0: it does not run), and counts the calls that it has printed between the
+ * first and the last nanosleep().
+ */
 static void end_trace(struct trial *trial, pid_t pid)
 {
 	struct perf_syscalls *syscalls = &trial->perf_syscalls;
@@ -368,8 +372,8 @@ static uint64_t decode(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 	}
 	trial->hit = judge__find_hit(&trial->decoded, &k);
 	/*
-	 * Iteration n + 1 has hit the probe, and has not been counted yet. Of others it is not
-	 * known which they are, or they were not kept.
+	 * The hit may be of iteration n + 1, which has not been counted yet. Later numbers are
+	 * wrong, and iterations that ended KEPT_ITERATIONS or more ago are no longer kept.
 	 */
 	if (trial->hit && k && k <= n + 1 && n < k + KEPT_ITERATIONS) {
 		trial->iteration = &trial->log->iterations[k % KEPT_ITERATIONS];
@@ -462,7 +466,7 @@ void trial__end(struct trial *trial)
 		kill(trial->child, SIGKILL);
 		waitpid(trial->child, NULL, 0);
 	}
-	/* Must be called after the programs have ended. */
+	/* A cgroup can be removed only after its processes have ended. */
 	if (trial->remover > 0) {
 		close(trial->remover_end);
 		waitpid(trial->remover, NULL, 0);
@@ -474,8 +478,9 @@ void trial__end(struct trial *trial)
 /* ---- what is left of it in the process */
 
 /*
- * The child is a copy of this process: the probed function is at the same address in both. Its code
- * is compared with the file, since a probe of the file may be in this process, too.
+ * True if a probe is left in the process, or if that cannot be found out. The child is a copy of
+ * this process, so the probed function is at the same address in both. Its code is compared with
+ * the file, since a probe of the file may be in this process, too.
  */
 static bool is_probed(pid_t pid)
 {
@@ -502,12 +507,12 @@ const char *trial__find_harm(const struct trial *trial)
 
 	kill(trial->child, SIGCONT);
 	if (!goes_on(trial, 2))
-		return "it does not go on";
+		return "the target does not run on";
 	if (fs__read_proc(trial->child, "status", &text, &len) ||
 	    !strstr(text, "TracerPid:\t0\n") || strstr(text, "State:\tT") ||
 	    strstr(text, "State:\tt"))
-		return "it is stopped, or still traced";
+		return "the target is stopped, or still traced";
 	if (is_probed(trial->child))
-		return "a probe is left in it";
+		return "a probe is left in the target";
 	return NULL;
 }

@@ -43,7 +43,7 @@ struct trial {
 	pid_t remover; /* removes the cgroup once remover_end is closed; 0: none */
 	int remover_end;
 	struct perf_syscalls perf_syscalls;
-	int perf_error; /* why it saw nothing; -ENOENT: perf is not installed */
+	int perf_error; /* why perf trace saw nothing; -ENOENT: no perf here */
 };
 
 #define TRIAL_TEXT_SIZE 200
@@ -57,7 +57,7 @@ bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE]);
 bool trial__load(struct trial *trial, char why[static TRIAL_TEXT_SIZE]);
 /* True if the folder has a recording of that name. */
 bool trial__is_there(const char *dir, const char *name);
-/* Ends the programs. The recording stays in the folder. */
+/* Ends the programs and frees what was decoded. The recording stays in the folder. */
 void trial__end(struct trial *trial);
 
 /*

@@ -75,7 +75,7 @@ int shown_hit__find_apart(struct shown_hit *hit, int trace_fd)
 
 	if (answer == MAP_FAILED)
 		return -errno;
-	/* It stays so if the child crashes. */
+	/* This value stays if the child crashes. */
 	answer->err = -EBADMSG;
 	fflush(NULL);
 	pid = fork();

@@ -31,7 +31,7 @@
 #define PERFETTO_ORIGIN "https://ui.perfetto.dev"
 #define PERFETTO_PORT	9001
 
-/* Opens the files of a web page below one folder. */
+/* The files of Perfetto's UI, in one folder; their content types follow from their suffixes. */
 
 static const struct {
 	const char *suffix, *type;
@@ -202,7 +202,7 @@ static void send_trace(struct http_answer *answer, const struct served_trace *tr
 	answer->end = end_unpacking;
 }
 
-/* NULL if it cannot be opened. */
+/* Opens the trace number `index` when it is first requested. NULL if it cannot be opened. */
 static const struct served_trace *open_trace(struct trace_server *server, size_t index)
 {
 	struct served_trace trace = {.index = index};

@@ -13,7 +13,7 @@
 const char *const source_names[] = {"auto", SOURCES(SOURCE_NAME) NULL};
 const char *const return_probe_names[] = {"auto", "uretprobe", "ret-insns", NULL};
 const char *const unwind_names[] = {"auto", "fp", "dwarf", "lbr", NULL};
-/* 1 + enum pt_freeze */
+/* The index is 1 + enum pt_freeze. */
 const char *const freeze_names[] = {"auto", "pause", "refresh", "disable", NULL};
 
 static int refuse(const char *command, const char *what, const char *hint)
@@ -30,7 +30,8 @@ static int check_sampling(struct capture_options *all, const char *command)
 
 	if (o->unwind == UNWIND_DWARF && (all->no_stack_copy || all->stack_copy < 8))
 		return refuse(command, "-unwind dwarf needs copies of the stack",
-			      "leave -no-stack-copy out, or use -unwind fp");
+			      "leave out -no-stack-copy, or a small -stack-copy; or use -unwind "
+			      "fp");
 	if (o->rate < 1 && o->rate != SAMPLE_RATE_AUTO)
 		return refuse(command, "-sample-rate must be at least 1",
 			      "the rate is in samples per second: -sample-rate 1000");
@@ -38,8 +39,8 @@ static int check_sampling(struct capture_options *all, const char *command)
 	if (!most || o->insists ||
 	    (!units__parse_percent(most, &o->max_overhead_ppm) && o->max_overhead_ppm))
 		return 0;
-	log__error("%s: -max-overhead '%s' is not a percentage", command, most);
-	log__hint("use a value up to 100, or none: -max-overhead 1%%");
+	log__error("%s: -max-overhead '%s' is not a valid percentage", command, most);
+	log__hint("use a percentage above 0, up to 100, or none: -max-overhead 1%%");
 	return -EINVAL;
 }
 
@@ -49,14 +50,14 @@ static int check_recorded(struct capture_options *o, const char *command)
 	const struct target_options *t = &o->target;
 
 	if (o->source == SOURCE_SOFT && (t->cgroup || t->container || t->pod))
-		return refuse(command, "-source soft cannot record a cgroup",
+		return refuse(command, "-source soft cannot record a cgroup, container or pod",
 			      "-source soft steps one process: -pid PID");
 	if (o->source == SOURCE_SOFT && o->children)
 		return refuse(command, "-source soft follows no children",
-			      "it steps one process: leave -children out");
+			      "-source soft steps one process: leave -children out");
 	if (o->children && (t->cgroup || t->container || t->pod))
 		return refuse(command, "-children belongs to -pid and -name",
-			      "what a cgroup's processes fork is in it: leave -children out");
+			      "a cgroup includes what its processes fork: leave -children out");
 	if (o->requests && (o->start || o->stop))
 		return refuse(command, "-requests sets -start and -stop itself",
 			      "leave out -start and -stop, or -requests");
@@ -64,7 +65,7 @@ static int check_recorded(struct capture_options *o, const char *command)
 	if (o->requests) {
 		o->start = SYSCALL_REQUEST_START;
 		o->stop = SYSCALL_REQUEST_STOP;
-		log__info("-requests: as -start '%s' -stop '%s'", o->start, o->stop);
+		log__info("-requests means -start '%s' -stop '%s'", o->start, o->stop);
 	}
 	if (!o->start != !o->stop) {
 		log__error("%s: -%s needs -%s", command, o->start ? "start" : "stop",
@@ -73,7 +74,7 @@ static int check_recorded(struct capture_options *o, const char *command)
 		return -EINVAL;
 	}
 	if (o->start && o->freeze_method && strcmp(freeze_names[o->freeze_method], "pause")) {
-		log__error("%s: -freeze %s cannot resume at -start", command,
+		log__error("%s: -freeze %s cannot resume recording at -start", command,
 			   freeze_names[o->freeze_method]);
 		log__hint("only -freeze pause can: leave out -freeze");
 		return -EINVAL;
@@ -94,13 +95,15 @@ static int check_full(struct capture_options *o, const char *command)
 	if (triggers)
 		return refuse(
 			command,
-			"-full-execution records the whole run, without a trigger or a freeze",
-			"leave out one of the two; 'decode -filter A..B' finds calls in what was "
-			"recorded");
+			"-full-execution cannot be combined with a trigger, -multi-snapshot, "
+			"-freeze or -immediate-stop",
+			"leave out -full-execution or the others; 'decode -filter A..B' finds "
+			"calls in the recording");
 	if (o->source == SOURCE_SAMPLE || o->sample.also.n)
-		return refuse(command, "-full-execution records every call, which samples cannot",
-			      "use -source pt or soft, which follow every call; or leave out "
-			      "-full-execution");
+		return refuse(command,
+			      "-full-execution records every call: -source sample and -also cannot "
+			      "be used with it",
+			      "use -source pt or soft without -also, or leave out -full-execution");
 	o->multi_thread = true;
 	return 0;
 }
@@ -112,7 +115,7 @@ enum mt_cpu_measure capture_options__cpu_measure(const struct capture_options *o
 						       : MT_CPU_ALL;
 }
 
-/* retval is known only when the call returns. */
+/* Parses and checks -if, -key and -print. With retval, the call's return is the hit. */
 static int check_condition(struct capture_options *o, const char *command)
 {
 	int err = hit_reads__parse(&o->reads, o->condition, o->key, o->print);
@@ -126,7 +129,7 @@ static int check_condition(struct capture_options *o, const char *command)
 		return -EINVAL;
 	}
 	if (!err && o->reads.has_stop_key && !o->start) {
-		log__error("%s: -key: the second value is that of -stop, which is missing",
+		log__error("%s: -key: the second value is read at -stop, but no -stop is given",
 			   command);
 		log__hint("name one value, or add -start and -stop");
 		return -EINVAL;
@@ -160,7 +163,8 @@ static int check_cpu(struct capture_options *o, const char *command)
 		return refuse(command,
 			      "-cpu-thresh and -off-cpu-thresh cannot be combined with a "
 			      "percentile of -delay-thresh or -duration-thresh",
-			      "give the percentile to them instead: -cpu-thresh p99");
+			      "give the percentile to -cpu-thresh or -off-cpu-thresh instead: "
+			      "-cpu-thresh p99");
 	if (capture_options__cpu_measure(o) && !whole->ns)
 		whole->ns = 1;
 	return 0;
@@ -171,12 +175,13 @@ int capture_options__check(struct capture_options *o, const char *command)
 	int err;
 
 	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
-	/* Many samples and one hit: a sample's copy is as small as perf's by default. */
+	/* There are many samples but one hit: a sample's copy is 8K, as with perf. */
 	o->sample.stack_copy = o->stack_copy == STACK_COPY_AUTO ? 8 << 10 : o->stack_copy;
 	o->stack_copy = o->stack_copy == STACK_COPY_AUTO ? 16 << 10 : o->stack_copy;
 	if (threshold__is_set(&o->delay_thresh) && threshold__is_set(&o->duration_thresh))
 		return refuse(command, "-delay-thresh and -duration-thresh cannot both be given",
-			      "delay: from one call to the next; duration: of one call");
+			      "choose one: -delay-thresh is from one call to the next, "
+			      "-duration-thresh of one call");
 	if (target_options__check(&o->target, command) || check_recorded(o, command))
 		return -EINVAL;
 	for (size_t i = 0; i < o->labels.n; i++) {
@@ -187,7 +192,8 @@ int capture_options__check(struct capture_options *o, const char *command)
 		return -EINVAL;
 	}
 	if (o->kernel_only && o->source != SOURCE_AUTO && o->source != SOURCE_PT) {
-		log__error("%s: -trace-kernel-only needs Intel PT: -source %s does not trace it",
+		log__error("%s: -trace-kernel-only needs Intel PT: -source %s cannot record only "
+			   "the kernel",
 			   command, source_names[o->source]);
 		log__hint("-source sample -trace-include-kernel records kernel stacks");
 		return -EINVAL;

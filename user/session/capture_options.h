@@ -151,10 +151,9 @@ extern const char *const freeze_names[];
 		     "joined by &&")
 #define OPTION_KEY                                                                                 \
 	OPTION_VALUE("key", OPT_STRING, "VALUE", key,                                              \
-		     "delays, and times from -start to -stop, belong to the request with this "    \
-		     "value, in whichever thread, and not to a thread: arg1, "                     \
-		     "'arg1->request'; one of -start and one of -stop: arg1,arg2; in Go: "         \
-		     "goroutine")
+		     "measure per request, not per thread: hits with the same VALUE are of one "   \
+		     "request, in whichever thread: arg1, 'arg1->request'; arg1,arg2: arg1 at "    \
+		     "-start, arg2 at -stop; in Go: goroutine")
 #define OPTION_PRINT                                                                               \
 	OPTION_VALUE("print", OPT_STRING, "VALUES", print,                                         \
 		     "read these at the hit: 'str(arg1)', 'str(arg2->data, arg2->len)', arg3, "    \
@@ -175,15 +174,16 @@ extern const char *const freeze_names[];
 		     "that is met triggers")
 extern const char *const return_probe_names[];
 #define OPTION_RETURN_PROBES                                                                       \
-	OPTION_CHOICE("return-probes", "HOW", return_probes, return_probe_names,                   \
-		      "how to measure durations: uretprobe (replaces return addresses, which "     \
-		      "ends programs that read them: at an exception, or in a garbage collector)," \
-		      " ret-insns (probes on the return instructions, slower because they are "    \
-		      "single-stepped), or auto (default): ret-insns if addresses may be read")
+	OPTION_CHOICE(                                                                             \
+		"return-probes", "HOW", return_probes, return_probe_names,                         \
+		"how to measure durations: uretprobe (replaces return addresses, which crashes "   \
+		"programs that read them, at an exception or in a garbage collector), ret-insns "  \
+		"(probes on the return instructions, slower because they are single-stepped), or " \
+		"auto (default): ret-insns if the program may read return addresses")
 #define OPTION_MAX_HITS                                                                            \
 	OPTION_VALUE("max-hits", OPT_INT, "N", limits.max_hits,                                    \
-		     "end after N hits (with -duration-thresh: returns), whether they trigger or " \
-		     "not, like 'perf trace --max-events'")
+		     "end after N hits (if durations are measured: N returns), whether they "      \
+		     "trigger or not, like 'perf trace --max-events'")
 /* These limit which hits may trigger. */
 #define OPTIONS_LIMITS                                                                             \
 	OPTION_VALUE("after", OPT_DURATION, "D", limits.after_ns,                                  \
@@ -229,7 +229,7 @@ extern const char *const return_probe_names[];
 		OPTION_VALUE("timeout", OPT_DURATION, "D", timeout_ns,                             \
 			     "stop waiting after this long: takes the snapshot, exit code 3"),     \
 		OPTION_VALUE("multi-snapshot", OPT_COUNT, "[N]", multi_snapshot,                   \
-			     "capture N triggers, or until Ctrl-C, into one trace"),               \
+			     "capture N triggers into one trace (without N: until Ctrl-C)"),       \
 		OPTION_FLAG("multi-thread", multi_thread,                                          \
 			    "pt: record every thread, one buffer per thread (soft always does)"),  \
 		OPTION_FLAG("trace-include-kernel", kernel,                                        \
@@ -257,7 +257,8 @@ extern const char *const return_probe_names[];
 		OPTION_FLAG("immediate-stop", immediate_stop,                                      \
 			    "pt: require freezing in the kernel, at the hit"),                     \
 		OPTION_CHOICE("freeze", "METHOD", freeze_method, freeze_names,                     \
-			      "pt: auto (the best that works), pause, refresh or disable"),        \
+			      "pt: how to freeze the trace: auto (the best that works), pause, "   \
+			      "refresh or disable"),                                               \
 		OPTION_VALUE("truth", OPT_STRING, "FILE", truth,                                   \
 			     "soft: log the true stack after every call and return"),              \
 		OPTION_FLAG("no-ret-compression", no_ret_compression,                              \
@@ -283,8 +284,10 @@ extern const char *const return_probe_names[];
 			     "sample: record system calls that take at least D, with exact "       \
 			     "edges; costs every system call of every process half a microsecond")
 
-/* Sets the log level, and parses and checks the options together. 0, or -EINVAL after a line and a
- * hint. */
+/*
+ * Sets the log level, and parses and checks the options together. 0, or -EINVAL after a message and
+ * a hint.
+ */
 int capture_options__check(struct capture_options *options, const char *command);
 
 #endif

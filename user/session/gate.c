@@ -23,7 +23,9 @@ static int add(struct gate *gate, const struct uprobe_spec *spec, const struct t
 	return VEC_ADD(&gate->specs, *spec) || VEC_ADD(&gate->events, event) ? -ENOMEM : 0;
 }
 
-/* True if the probe is an event, in whose group the source can freeze. */
+/*
+ * True if the probe is a perf event: it can be in the group of the source, and freeze the source.
+ */
 static bool is_event(const struct gate *gate, const struct probe *probe)
 {
 	return !probe__in_kernel(probe) ||
@@ -37,8 +39,8 @@ static bool is_by_insn(const struct gate *gate, const struct trigger_event *even
 }
 
 /*
- * Adds one place of the probe: the instruction at `at` of its file, or of its code. In the kernel
- * `at` is only used for a breakpoint on a return.
+ * Adds one place of the probe. at: the instruction's offset in the file, or, for a breakpoint on a
+ * return, its address; other probes in the kernel do not use it.
  */
 static int add_place(struct gate *gate, const struct probe *probe,
 		     const struct trigger_event *event, uint64_t at)
@@ -109,7 +111,7 @@ static int add_probe(struct gate *gate, const struct probe *probe, struct trigge
 	return err;
 }
 
-/* Adds the probes, which have the numbers from what->probe on. */
+/* Adds the probes, with the numbers from what.probe on. */
 static int add_probes(struct gate *gate, const struct probe *v, size_t n, struct trigger_event what)
 {
 	int err = 0;
@@ -145,7 +147,7 @@ static int add_all(struct gate *gate, const struct probe *v, size_t n,
 	return err || !gate->by_return ? err : add_probes(gate, v, n, entries);
 }
 
-/* Programs at these call MT_FREEZE_CALL in the thread that hit. */
+/* True if the program at the probe calls MT_FREEZE_CALL in the thread that hit. */
 static bool may_freeze_by_call(const struct probe *probe)
 {
 	return probe->kernel.kind == KERNEL_PROBE_SYSCALL ||
@@ -250,7 +252,10 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 			      .go_waits = config->go_waits,
 			      .stall_thresh_ns = config->limits.stall_thresh_ns,
 			      .sampling = config->sampling};
-	/* By which events a source that freezes by its own can do so at hits in the kernel. */
+	/*
+	 * Decides by which events the source, if it freezes by events, freezes at hits in the
+	 * kernel.
+	 */
 	VEC_EACH_WHILE(probes, probe, freezes) {
 		gate->function_events |= probe->kernel.kind == KERNEL_PROBE_FUNCTION;
 		gate->freezes_by_call |= may_freeze_by_call(probe);
@@ -331,7 +336,7 @@ static int attach_events(struct gate *gate,
 	for (size_t i = 0; i < gate->events.n && !err; i++) {
 		int theirs = source_event && i < gate->n_deciding ? source_event(source, i) : -1;
 
-		/* gate__stop_go_waits() has removed it. */
+		/* gate__stop_go_waits() has removed these probes. */
 		if (trigger_event__is_go_wait(&gate->events.v[i]) && !gate->go_waits)
 			continue;
 		of_source |= theirs >= 0;
@@ -352,8 +357,8 @@ static int attach_events(struct gate *gate,
 	if (!err)
 		err = trigger__attach_all(gate->trigger, events, n);
 	/*
-	 * A hit before the program was attached overflowed the source's event. Handlers of kprobes
-	 * are not preempted.
+	 * Waits for handlers that began before the program was attached: their hits overflow the
+	 * source's event. Handlers of kprobes are not preempted, so that no wait is needed.
 	 */
 	if (!err && of_source && !gate->specs.v[0].function)
 		err = uprobe_event__settle(&gate->specs.v[0]);
@@ -373,11 +378,12 @@ static int set_breakpoint(struct gate *gate, const struct kernel_probe *probe)
 			continue;
 		err = event < 0 ? event : trigger__attach_breakpoint(gate->trigger, event, probe);
 		if (event < 0) {
-			log__error("cannot set a breakpoint of CPU %d: %s", cpu, strerror(-event));
+			log__error("cannot set a hardware breakpoint on CPU %d: %s", cpu,
+				   strerror(-event));
 			log__hint(
 				event == -ENOSPC
-					? "all four are in use: by a debugger, perf or another "
-					  "mtbpf"
+					? "all four breakpoints are in use: end the debugger, "
+					  "perf or other mtbpf that uses them"
 					: "needs CAP_PERFMON, or root; some VMs lack breakpoints");
 		} else {
 			close(event);
@@ -573,7 +579,10 @@ int gate__take_regions(struct gate *gate, struct recording *rec)
 	return err;
 }
 
-/* True if the address is in the kernel's page to which return probes redirect returns. */
+/*
+ * True if the address is in the kernel's page to which return probes redirect returns, or if the
+ * mappings cannot be read.
+ */
 static bool is_trampoline(pid_t pid, uint64_t address)
 {
 	struct mappings maps;

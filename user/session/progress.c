@@ -44,7 +44,7 @@ const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct statu
 		n = append(buf, n, "  learning %s: %llu of %llu", percent, learned,
 			   (unsigned long long)view->needed);
 	if (view->let_pass)
-		n = append(buf, n, "  %llu let pass", (unsigned long long)view->let_pass);
+		n = append(buf, n, "  %llu skipped by limits", (unsigned long long)view->let_pass);
 	if (view->stalls)
 		n = append(buf, n, "  %llu stalled", (unsigned long long)view->stalls);
 	if (view->cost && *view->cost)
@@ -90,7 +90,10 @@ static void learn(struct progress *progress, struct trigger *trigger, const stru
 	bool is_first = progress->threshold_ns == UINT64_MAX;
 	char percent[THRESHOLD_TEXT_SIZE];
 
-	/* While disarmed, a hit over the old threshold waits to be taken: do not change it then. */
+	/*
+	 * While disarmed, a hit over the old threshold waits to be taken: the threshold stays as it
+	 * is.
+	 */
 	if (!threshold || !trigger__is_armed(trigger))
 		return;
 	progress->threshold_ns = threshold;
@@ -147,8 +150,8 @@ void progress__say(struct progress *progress, const struct trigger *trigger, con
 	if (stats.hits)
 		log__info("%s: %s", name, status__format(text, &view));
 	else if (progress->has_terms)
-		log__info("%s: no hit matched -if; without -if 'mtbpf watch' shows whether it is "
-			  "called",
+		log__info("%s: no hit matched -if; 'mtbpf watch' without -if shows whether there "
+			  "are hits at all",
 			  name);
 	else
 		log__info("%s: no hits; 'mtbpf watch' shows whether it is ever hit", name);

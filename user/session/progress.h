@@ -17,7 +17,7 @@
 #include "util/units.h"
 
 struct progress {
-	bool has_terms;	       /* with -if: other hits are not counted */
+	bool has_terms;	       /* -if is given: hits that do not match are not counted */
 	uint64_t threshold_ns; /* current; 0: none, UINT64_MAX: not learned yet */
 	struct learner learner;
 	struct mt_stats last_stats;

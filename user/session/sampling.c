@@ -214,7 +214,10 @@ int sampling__settle_calls(struct recording *rec)
 
 ORDER(by_thread, struct rec_sched, COMPARE(x->tid, y->tid) ?: COMPARE(x->time_ns, y->time_ns))
 
-/* Maximum time after the switch for perf's stack of it, and for a timed sample due at it. */
+/*
+ * Maximum time from a switch to perf's sample of its stack, and to a timed sample that was due
+ * then.
+ */
 #define STACK_LATE_NS 1000000
 #define CLOCK_LATE_NS 20000
 

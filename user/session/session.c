@@ -23,7 +23,7 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* A check may take at most 1/LOOK_SHARE of our time. */
+/* The checks for replaced processes may take at most 1/LOOK_SHARE of our time. */
 #define LOOK_SHARE 20
 
 static bool is_mapping_of(const struct probe *probe, const struct mapping *m)
@@ -46,8 +46,8 @@ static bool are_copied_of(const struct session *s, pid_t pid)
 	_cleanup_mappings_ struct mappings maps = {0};
 
 	/*
-	 * Another process has exited, so its code cannot be copied any more. For the session's own
-	 * process, assume that code is copied.
+	 * If another process cannot be read, it has exited, and its code cannot be copied any more.
+	 * For the session's own process, assume that code is copied.
 	 */
 	if (mappings__read(&maps, pid))
 		return pid == session__pid(s);
@@ -68,7 +68,10 @@ static bool probes_are_copied(const struct session *s)
 	return are;
 }
 
-/* Notes which of the probes without a living process this one maps. Returns how many are left. */
+/*
+ * Notes this process for the probes whose file it maps, if no living process is noted for them.
+ * Returns the number of probes that still have none.
+ */
 static size_t note_mapped(struct session *s, pid_t pid)
 {
 	struct process process;
@@ -209,7 +212,7 @@ static pid_t child_of(const struct session *s)
 static int look(struct session *s, enum session_end *end)
 {
 	struct signalfd_siginfo info;
-	siginfo_t ended = {0}; /* WNOWAIT leaves it to the code that started the command */
+	siginfo_t ended = {0}; /* WNOWAIT leaves the child to the code that started it */
 	int got = s->gate.trigger ? gate__take_hit(&s->gate, s->rec) : 0;
 
 	if (got < 0)
@@ -336,7 +339,7 @@ static int open_target(struct session *s)
 	    (!s->options->symbols.n && !s->options->start && !s->options->sample.also.n))
 		return err;
 	/* A kernel thread runs only kernel functions, which cannot have uprobes. */
-	log__error("%d (%s) is a kernel thread: it does not run functions of a program",
+	log__error("%d (%s) is a kernel thread: -symbol, -start and -also cannot be used with it",
 		   s->process.pid, s->process.comm);
 	log__hint("leave out -symbol, -start and -also: Ctrl-C or -timeout takes the snapshot");
 	return -EINVAL;
@@ -652,7 +655,9 @@ static int wait_for_target(const struct capture_options *options, struct target 
 	if (fd < 0)
 		return fd;
 	if (target__is_alive(target))
-		log__info("some of %s were restarted: continuing with those that run now", name);
+		log__info("some processes of %s were restarted: continuing with the processes "
+			  "that run now",
+			  name);
 	else
 		log__info("the target has exited before a trigger: continuing when it is running "
 			  "again");
@@ -661,7 +666,7 @@ static int wait_for_target(const struct capture_options *options, struct target 
 	if (err == -EINTR)
 		log__error("nothing was recorded: interrupted before %s was running again", name);
 	else if (err == -ETIME)
-		log__error("nothing was recorded: %s was not running again in time", name);
+		log__error("nothing was recorded: %s was not running again before -timeout", name);
 	else
 		return err;
 	log__hint("without -symbol mtbpf takes the snapshot when the target exits");
@@ -712,8 +717,8 @@ char *empty_snapshot__format(char text[static EMPTY_SNAPSHOT_TEXT_SIZE],
 		snprintf(who, sizeof(who), "process %d", pid);
 	if (rec->sample_period_ns)
 		snprintf(text, EMPTY_SNAPSHOT_TEXT_SIZE,
-			 "nothing was recorded: no stack of %s came in the %s that it was sampled",
-			 who, DURATION(rec->sampled_ns));
+			 "nothing was recorded: no stack of %s was taken in %s of sampling", who,
+			 DURATION(rec->sampled_ns));
 	else if (pid)
 		snprintf(text, EMPTY_SNAPSHOT_TEXT_SIZE,
 			 "nothing was recorded: %s ran no instruction", who);

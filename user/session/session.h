@@ -71,12 +71,12 @@ int session__next(struct session *session, struct recording *rec, enum session_e
 
 /*
  * Stalls are found per thread, but a call of a Go function can move between threads: returns
- * -EINVAL after a line and a hint if one of the probes is in a Go program; otherwise 0.
+ * -EINVAL after a message and a hint if one of the probes is in a Go program; otherwise 0.
  */
 struct probes;
 int stall__refuse_go(const struct probes *probes);
 
-/* The next snapshot does not trigger before until_ns (CLOCK_MONOTONIC). */
+/* For the next snapshot, the trigger is not armed before until_ns (CLOCK_MONOTONIC). */
 void session__hold_fire(struct session *session, uint64_t until_ns);
 /* The recorded process; one of them if there are several. */
 pid_t session__pid(const struct session *session);

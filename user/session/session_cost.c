@@ -94,7 +94,7 @@ static void set_recorder(void *ctx, bool on)
 		recorder__stop(recorder);
 }
 
-/* Measures on a thread of mtbpf, with a recorder like that of the recording. */
+/* Measures the cost of samples on a thread of mtbpf, with a recorder like that of the recording. */
 static int measure(uint32_t stack, bool kernel, struct sample_cost *cost)
 {
 	const struct recorder_config config = {.tgid = getpid(),
@@ -175,8 +175,8 @@ void overhead__say_near(struct overhead *o, uint64_t threshold_ns)
 	if (o->is_near_told || !threshold_ns || threshold_ns >= NEAR_STACKS * o->cost.sample_ns)
 		return;
 	o->is_near_told = true;
-	log__warn("a call may be over the threshold of %s only because a stack was taken in it, "
-		  "which takes %s here",
+	log__warn("a call may exceed the threshold of %s only because a stack was taken during "
+		  "the call, which takes %s here",
 		  units__format_duration(threshold, threshold_ns),
 		  units__format_duration(sample, o->cost.sample_ns));
 	if (o->hz / 10 >= SAMPLE_RATE_LEAST)
@@ -384,7 +384,10 @@ static uint64_t time_calls(void (*call)(void))
 	return best / CALLS;
 }
 
-/* Returns a descriptor; with by_links the program is attached already. */
+/*
+ * Opens a probe on the function `call`. Returns a descriptor, or -errno; with by_links the program
+ * is attached already.
+ */
 static int open_probe(struct trigger *trigger, const struct trigger_config *config,
 		      void (*call)(void), enum trigger_probe what)
 {
@@ -455,7 +458,7 @@ void session__measure_hits(struct session *s)
 		       (s->also.all.n && !probes__stepped(&s->also)->site.emulated);
 	enum log_level level = log__level();
 
-	/* Go's functions are probed at an instruction that the kernel emulates. */
+	/* The functions of Go's runtime are probed at an instruction that the kernel emulates. */
 	const struct trigger_config entries_only = {.tgid = getpid(),
 						    .count_only = true,
 						    .sampling = s->ops->samples,
@@ -508,7 +511,7 @@ static int remove_probes(struct session *s)
 			  "of the target's CPU; what goroutines wait for is not recorded any more",
 			  (unsigned long long)o->in_second.go_waits, DURATION(o->cost.go_wait_ns),
 			  100 * go_waits_share(o));
-		log__hint("-max-overhead none keeps them");
+		log__hint("-max-overhead none keeps these probes");
 		gate__stop_go_waits(&s->gate);
 		o->n_dear = 0;
 		return 0;
@@ -573,14 +576,13 @@ static struct lookback_need need_of(const struct session *s, double stacks)
 	double clock = stacks * (s->unwind.calls ? CALLS_BYTES : RECORD_BYTES + s->unwind.stack);
 	double switches = (double)s->overhead.in_second.switches * (RECORD_BYTES + s->unwind.stack);
 	struct lookback_need need = {.hz = s->overhead.hz};
-	uint64_t threshold_ns =
-		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
 	double bytes; /* per second, in the ring; with two rings, in the one that fills first */
 
-	if (s->options->limits.stall_thresh_ns > threshold_ns)
-		threshold_ns = s->options->limits.stall_thresh_ns;
+	need.threshold_ns = s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
+	if (s->options->limits.stall_thresh_ns > need.threshold_ns)
+		need.threshold_ns = s->options->limits.stall_thresh_ns;
 	/* The lookback must cover a call that takes twice the threshold. */
-	need.need_ns = s->ops->samples ? 2 * threshold_ns : 0;
+	need.need_ns = s->ops->samples ? 2 * need.threshold_ns : 0;
 	if (session__has_stack_rings(s)) {
 		bytes = clock > switches ? clock : switches;
 		need.clock_share = clock > 0 && switches <= clock ? 1 : 0;
@@ -623,22 +625,22 @@ static bool lower_rate(struct session *s, const struct lookback_need *l)
 	if (!s->is_short_said) {
 		log__info("sample: %u stacks per second instead of %u, so that the rings look back "
 			  "twice the threshold of %s (-sample-rate %u overrides this)",
-			  hz, o->hz, DURATION(s->progress.threshold_ns), o->hz);
+			  hz, o->hz, DURATION(l->threshold_ns), o->hz);
 		o->hz = o->first_hz = o->most_hz = hz;
 		return true;
 	}
 	units__format_duration(back, l->back_ns);
 	log__warn("the rings look back about %s, less than twice the threshold of %s: the begin of "
 		  "such a slow call may be missing",
-		  back, DURATION(s->progress.threshold_ns));
+		  back, DURATION(l->threshold_ns));
 	if (hz)
 		snprintf(rate, sizeof(rate), "-sample-rate %u, or ", hz);
 	if (l->size <= most_for(s, s->options->max_memory))
 		log__hint("use %s-snapshot-size %lluM", rate, mib);
 	else
-		log__hint("use %s-snapshot-size %lluM and -max-memory %s%s", rate, mib,
-			  BYTES((parts(s) + 1) * (l->size + (1u << 20)) *
-				(uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
+		log__hint("use %s-snapshot-size %lluM and -max-memory %lluM%s", rate, mib,
+			  (parts(s) + 1) * (mib + 1) *
+				  (unsigned long long)sysconf(_SC_NPROCESSORS_ONLN),
 			  s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
 	return false;
 }

@@ -63,7 +63,7 @@ struct session {
 	struct go_waits go_waits;
 	struct stalled_threads *stalled; /* of the last stall, until they are settled; or NULL */
 	enum mt_stall_from stall_from;	 /* what -stall-thresh measures */
-	bool replaced;			 /* by others: is_replaced() */
+	bool replaced;			 /* by other processes: is_replaced() */
 	bool has_jit_moved;		 /* jit_probe__check() has warned */
 	pid_t *mapped_by;	/* per probe: a process that maps its file; NULL: not read yet */
 	uint64_t look_ns;	/* time of the next check for replaced processes */
@@ -75,7 +75,7 @@ struct session {
 	int forward;	/* signal to pass on to the child: the program of `run`, or the command; 0:
 			   none */
 	uint64_t deadline_ns; /* UINT64_MAX: no limit */
-	uint64_t hold_ns;     /* do not arm before; 0: arm at once */
+	uint64_t hold_ns;     /* do not arm before this time; 0: arm at once */
 	bool armed;
 	/* The trigger's counters when the recording began, and at the last arming. */
 	struct mt_stats at_begin, at_arm;
@@ -107,11 +107,11 @@ int session__watch_fd(struct session *s, int fd);
 /* Loads the trigger for the probes, and watches its hits. */
 int session__open_gate(struct session *s);
 /*
- * Opens the source, or prepares the one of the snapshot before; attaches the gate and starts. With
+ * Opens the source, or resumes that of the last snapshot; attaches the gate and starts. With
  * samples it also opens the recorder.
  */
 int session__open_source(struct session *s);
-/* Does nothing if it is not open. */
+/* Does nothing if the source is not open. */
 void session__close_source(struct session *s);
 
 /* session_trigger.c */
@@ -180,8 +180,10 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 		    const struct sample_load *now);
 
 struct lookback_need {
-	unsigned int hz;    /* current rate */
-	uint64_t back_ns;   /* lookback of the rings at this rate */
+	unsigned int hz;  /* current rate */
+	uint64_t back_ns; /* lookback of the rings at this rate */
+	/* The longest time that triggers: -stall-thresh or the threshold; 0: unknown yet. */
+	uint64_t threshold_ns;
 	uint64_t need_ns;   /* lookback needed: twice the threshold */
 	double clock_share; /* share of timed samples in what is written; switches are the rest */
 	uint64_t size;	    /* ring size needed */
@@ -228,7 +230,10 @@ int stall__choose(struct session *s);
  * which must still run. 0 or -ENOMEM; other errors are printed as warnings.
  */
 int stall__take_threads(struct session *s);
-/* Unwinds these stacks. The recording must have its mappings. 0 or -ENOMEM. */
+/*
+ * Unwinds the stacks that stall__take_threads() has read. The recording must have its mappings. 0
+ * or -ENOMEM.
+ */
 int stall__settle_threads(struct session *s);
 void stalled_threads__free(struct stalled_threads *threads);
 

@@ -45,15 +45,15 @@ static void say_without_effect(const struct capture_options *o, const struct sou
 		const char *others; /* why other sources do not need the option; or NULL */
 	} all[] = {
 		{o->multi_thread && !o->full, "-multi-thread", &source_pt,
-		 "it records every thread anyway"},
+		 "this source records every thread anyway"},
 		{strcmp(o->resolution, "normal"), "-timer-resolution", &source_pt, NULL},
 		{o->freeze_method, "-freeze", &source_pt, NULL},
 		{o->immediate_stop, "-immediate-stop", &source_pt,
 		 "nothing is recorded after the trigger anyway"},
 		{o->sample.rate != SAMPLE_RATE_AUTO, "-sample-rate", &source_sample,
-		 "it follows every call"},
+		 "this source follows every call"},
 		{o->sample.unwind != UNWIND_AUTO, "-unwind", &source_sample,
-		 "it follows every call"},
+		 "this source follows every call"},
 		{o->sample.syscall_thresh_ns, "-syscall-thresh", &source_sample, NULL},
 		{o->truth, "-truth", &source_soft, NULL},
 		{o->no_ret_compression, "-no-ret-compression", &source_soft, NULL},
@@ -116,7 +116,10 @@ static uint32_t bytes_of(const struct capture_options *o)
 	return o->no_stack_copy ? 0 : (uint32_t)o->sample.stack_copy & ~7u;
 }
 
-/* Records samples with both kinds of stacks for TRIAL_MS; adds the counts to *found. */
+/*
+ * Records samples for TRIAL_MS, with both frame pointers and copies of the stack; adds the counts
+ * to *found.
+ */
 static int try_both(const struct capture_options *o, const struct process *process,
 		    const struct cgroup *cgroup, struct chain_count *found, size_t *samples)
 {
@@ -213,8 +216,8 @@ int unwind_choice__make(const struct capture_options *o, const struct process *p
 			return 0;
 		/* Frame pointers instead would show less without a visible reason. */
 		log__error("-unwind lbr: no call stacks by LBR here: %s", strerror(-err));
-		log__hint("Intel CPUs since Haswell have them, but hypervisors rarely pass them "
-			  "on; use -unwind auto");
+		log__hint("Intel CPUs since Haswell have LBR call stacks, but hypervisors rarely "
+			  "pass LBR on; use -unwind auto");
 		return -ENODEV;
 	default:
 		return bytes_of(o) && process ? judge(o, process, cgroup, choice) : 0;
@@ -431,7 +434,9 @@ static void open_recorder(struct session *s)
 				      "cost more");
 }
 
-/* The probe whose instruction the kernel may step as a copy; the decoder can handle one. */
+/*
+ * The probe whose instruction the kernel may step as a copy; the decoder knows only one such copy.
+ */
 static const struct probe *stepped_probe(const struct session *s)
 {
 	const struct probe *probe = probes__stepped(s->probes.all.n ? &s->probes : &s->also);

@@ -43,7 +43,8 @@ static int find_default(struct session *s)
 	if (!lacking)
 		return 0;
 	log__error("%s, and the program does not contain mtbpf_take_snapshot()", lacking);
-	log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
+	log__hint(s->has_process ? "add -symbol NAME ('mtbpf list -pid PID' shows names)"
+				 : "add -symbol NAME, a function of the program");
 	return -EINVAL;
 }
 
@@ -100,8 +101,8 @@ static int find_runtime(struct session *s, const struct probe_source *in)
 	err = probe__each_function(in, "runtime.gopark", probes__add, &waits->park)
 		      ?: probe__each_function(in, "runtime.execute", probes__add, &waits->execute);
 	/*
-	 * If there are not as many of one function as of the other, drops all: waits would have no
-	 * end.
+	 * If there are not as many places of gopark() as of execute(), drops all: waits would have
+	 * no end.
 	 */
 	if (waits->park.all.n != waits->execute.all.n) {
 		probes__fini(&waits->park);
@@ -123,7 +124,8 @@ static int find_also(struct session *s, const struct probe_source *in)
 	int err = 0;
 
 	if (texts->n && !s->ops->samples) {
-		log__error("-also is only for -source sample: %s shows every call", s->ops->name);
+		log__error("-also is only for -source sample: -source %s shows every call",
+			   s->ops->name);
 		log__hint("leave out -also");
 		return -EINVAL;
 	}
@@ -145,11 +147,11 @@ static int choose_process(struct session *s)
 	/* Without a cgroup, the user has chosen these processes: warn of those without a probe. */
 	n = s->probes.all.n && !s->cgroup ? programs__unprobed(&s->programs, &first) : 0;
 	if (n == 1)
-		log__warn("process %d (%s) does not contain %s: it cannot hit it", first->pid,
+		log__warn("process %d (%s) does not contain %s, and cannot trigger", first->pid,
 			  first->comm, s->probes.shown);
 	else if (n)
-		log__warn("%zu of the processes, such as %d (%s), do not contain %s: they cannot "
-			  "hit it",
+		log__warn("%zu of the processes, such as %d (%s), do not contain %s, and cannot "
+			  "trigger",
 			  n, first->pid, first->comm, s->probes.shown);
 	err = process__open(&s->process, programs__first(&s->programs)->pid);
 	s->has_process = !err;
@@ -201,7 +203,7 @@ static int check_oom(const struct session *s)
 			 o->limits.max_hits))
 		return 0;
 	log__error("-delay-thresh, -stall-thresh and -max-hits cannot be used with " OOM_PREFIX
-		   ", which happens once");
+		   ", which a process hits only once");
 	log__hint("leave these options out");
 	return -EINVAL;
 }
@@ -235,9 +237,10 @@ static const struct probe *inside_kernel(const struct probes *probes)
 }
 
 /*
- * Paused and resumed inside the kernel, Intel PT would not show where: the same system call may be
- * the last of one region and the first of the next one. The stepper steps user code only. Both
- * record everything then, and the time from -start to -stop triggers all the same.
+ * If Intel PT were paused and resumed inside the kernel, the trace would not show where: the same
+ * system call may be the last of one region and the first of the next one. The stepper steps user
+ * code only. Both sources then record everything, and the time from -start to -stop triggers all
+ * the same.
  */
 static int check_bounds(struct session *s)
 {
@@ -252,8 +255,8 @@ static int check_bounds(struct session *s)
 	}
 	log__error("-source %s cannot start or stop recording at %s, which is in the kernel",
 		   s->ops->name, bound->name);
-	log__hint("use -source sample, or name functions of the program; without -symbol, the time "
-		  "from -start to -stop can be the trigger");
+	log__hint("use -source sample, name functions of the program, or leave out -symbol: the "
+		  "time from -start to -stop is then the trigger");
 	return -EINVAL;
 }
 
@@ -270,14 +273,14 @@ static int check_kernel_probes(struct session *s)
 	if (err)
 		return err;
 	if (late) {
-		log__error("%s cannot freeze Intel PT at %s: mtbpf does that from user space, some "
-			   "50 us later",
+		log__error("%s cannot freeze Intel PT at %s: only user space can, some 50 us "
+			   "after the hit",
 			   has_regions ? "-start and -stop pause and resume Intel PT, so that mtbpf"
 			   : o->immediate_stop ? "-immediate-stop"
 					       : "-freeze",
 			   late->name);
 		log__hint("%s, or name a function of the program: -symbol libc.so.6:fsync",
-			  has_regions ? "leave out -start and -stop" : "leave it out");
+			  has_regions ? "leave out -start and -stop" : "leave that option out");
 		return -EINVAL;
 	}
 	err = check_oom(s);
@@ -356,13 +359,13 @@ void session__say_waiting(const struct session *s)
 		log__info("%s: %s", s->ops->name, s->ops->about);
 	session__say_cost(s);
 	if (s->regions.by_key)
-		log__info("a request is from %s to %s, by -key %s; all threads are recorded all "
-			  "the time",
+		log__info("a request lasts from %s to %s, matched by -key %s; all threads are "
+			  "recorded all the time",
 			  s->regions.starts.shown, s->regions.stops.shown, o->key);
 	else if (s->regions.only_measured)
 		log__info("-source %s cannot start or stop recording at %s, which is in the "
-			  "kernel: it "
-			  "records all the time, and measures the time from -start to -stop",
+			  "kernel: mtbpf records all the time, and measures the time from -start "
+			  "to -stop",
 			  s->ops->name, bound->name);
 	else if (start_stop__any(&s->regions))
 		log__info("each thread is recorded only from %s to %s", s->regions.starts.shown,
@@ -371,7 +374,7 @@ void session__say_waiting(const struct session *s)
 	if (capture_options__cpu_measure(o))
 		log__info("waiting for %s %s with at least %s %s the CPU; %s",
 			  threshold__is_set(&o->delay_thresh) ? "two hits of"
-			  : s->regions.stop_triggers	      ? "-start to"
+			  : s->regions.stop_triggers	      ? "a region from -start to"
 							      : "a call of",
 			  s->probes.shown, text,
 			  capture_options__cpu_measure(o) == MT_CPU_ON ? "on" : "off", now);
@@ -390,7 +393,7 @@ void session__say_waiting(const struct session *s)
 		log__info("waiting for a call of %s of at least %s; %s", s->probes.shown, text,
 			  now);
 	else if (s->probes.all.n)
-		log__info("waiting for a call of %s; %s", s->probes.shown, now);
+		log__info("waiting for a hit of %s; %s", s->probes.shown, now);
 	else if (s->start->spool_dir)
 		log__info("recording everything to disk; Ctrl-C ends the recording");
 	else if (s->start->command)
@@ -401,6 +404,7 @@ void session__say_waiting(const struct session *s)
 	if (o->limits.stall_thresh_ns && has_threshold)
 		say_waiting_for_stall(s, false, now);
 	if (s->progress.threshold_ns == UINT64_MAX)
-		log__info("nothing triggers until %llu values have been measured",
+		log__info("a percentile threshold can trigger only after %llu values have been "
+			  "measured",
 			  (unsigned long long)s->progress.learner.needed);
 }

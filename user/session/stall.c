@@ -28,7 +28,7 @@
 #define FUTEX_WAITERS	  0x80000000u
 #define FUTEX_TID_MASK	  0x3fffffffu
 
-/* Limit for all copies of stacks together; the threads after it are not copied. */
+/* Limit for all copies of stacks together; stacks of further threads are not copied. */
 #define COPIES_MOST (64u << 20)
 
 /* The user registers as struct mt_thread has them. */
@@ -43,7 +43,7 @@ struct stalled_thread {
 };
 
 struct stalled_threads {
-	size_t hit; /* of the recording */
+	size_t hit; /* index of the hit in the recording */
 	struct stalled_thread *v;
 	size_t n;
 };
@@ -210,7 +210,9 @@ int stall__take_threads(struct session *s)
 		s->stalled->hit = rec->hits.n - 1;
 		err = take(s, reader, s->stalled);
 	}
-	/* The hit gets the copy of its thread's stack, if the thread still has its registers. */
+	/*
+	 * The hit gets the copy of its thread's stack, if the thread still has the hit's registers.
+	 */
 	for (size_t i = 0; !err && i < s->stalled->n; i++) {
 		const struct stalled_thread *thread = &s->stalled->v[i];
 
@@ -223,8 +225,7 @@ int stall__take_threads(struct session *s)
 	thread_reader__free(reader);
 	if (!err || err == -ENOMEM)
 		return err;
-	log__warn("it is not known where the threads of process %u are: %s", hit->tgid,
-		  strerror(-err));
+	log__warn("cannot read where the threads of process %u are: %s", hit->tgid, strerror(-err));
 	stalled_threads__free(s->stalled);
 	s->stalled = NULL;
 	return 0;

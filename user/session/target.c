@@ -53,7 +53,7 @@ int target_options__check(const struct target_options *options, const char *comm
 	else
 		log__error("%s: -pid '%s' is not a number or a list like 17,4", command,
 			   options->pids);
-	log__hint("'pgrep -a NAME' lists pids; -name NAME finds them");
+	log__hint("'pgrep -a NAME' lists pids; -name NAME takes all processes of that name");
 	return -EINVAL;
 }
 
@@ -237,7 +237,7 @@ int target__processes(const struct target *target, pid_t **pids, size_t *n)
 
 int target__refuse_empty(const struct target *target)
 {
-	log__error("the cgroup %s is empty", target->cgroup.path);
+	log__error("the cgroup %s contains no process", target->cgroup.path);
 	log__hint("start the service first, or let 'mtbpf record -dir' wait for it; "
 		  "/proc/PID/cgroup shows the cgroup of each process");
 	return -ESRCH;
@@ -288,7 +288,7 @@ int target__wait(struct target *target, const struct target_options *options, in
 		 */
 		if (is_over && !is_known)
 			err = choose_again(target, options, false);
-		/* Any other attempt may succeed later. */
+		/* After any other error, a later attempt may succeed. */
 		if (!err || err == -ENOTUNIQ || err == -ENOMEM)
 			return err;
 		if (!said)

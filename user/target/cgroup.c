@@ -64,7 +64,7 @@ int cgroup__open(struct cgroup *cgroup, const char *name)
 	}
 	if (!err && (cgroup->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		err = -errno;
-	/* As /proc/PID/cgroup writes it: from the root of the hierarchy. */
+	/* The name may be as /proc/PID/cgroup writes it: from the root of the hierarchy. */
 	if (err == -ENOENT && *inside && !cgroup__locate(mountinfo, inside, cgroup->path)) {
 		cgroup->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		err = cgroup->fd < 0 ? -errno : 0;
@@ -76,17 +76,19 @@ int cgroup__open(struct cgroup *cgroup, const char *name)
 	cgroup__close(cgroup);
 	if (err) {
 		if (strcmp(name, path))
-			log__error("no cgroup '%s' (%s): %s", name, path, strerror(-err));
+			log__error("cannot open the cgroup '%s' (%s): %s", name, path,
+				   strerror(-err));
 		else
-			log__error("no cgroup '%s': %s", name, strerror(-err));
-		log__hint("/proc/PID/cgroup shows the path after '0::', 'systemd-cgls' shows all");
+			log__error("cannot open the cgroup '%s': %s", name, strerror(-err));
+		log__hint("/proc/PID/cgroup shows the cgroup of a process after '0::', "
+			  "'systemd-cgls' lists all");
 		return -EINVAL;
 	}
 	if (fs.f_type == CGROUP_SUPER_MAGIC)
 		log__error("%s is a version 1 cgroup", path);
 	else
 		log__error("%s is not a cgroup", path);
-	log__hint("use one of the v2 hierarchy, as /proc/PID/cgroup shows it after '0::'");
+	log__hint("use a cgroup of the v2 hierarchy, as /proc/PID/cgroup shows it after '0::'");
 	return -EINVAL;
 }
 
@@ -97,7 +99,7 @@ void cgroup__close(struct cgroup *cgroup)
 	cgroup->fd = -1;
 }
 
-/* Takes over dir. A cgroup that is removed meanwhile counts as empty. */
+/* Closes dir. A cgroup that is removed meanwhile counts as empty. */
 static int walk(int dir, pid_vec *pids)
 {
 	DIR *entries = fdopendir(dir);
@@ -209,7 +211,10 @@ static bool has_word(const char *options, const char *word)
 	return false;
 }
 
-/* "4:cpu,cpuacct:/web"; of version 2 "0::/web". */
+/*
+ * Reads the path of the controller's cgroup: from "4:cpu,cpuacct:/web", or, if no line names the
+ * controller, from that of version 2, "0::/web". False: there is neither.
+ */
 static bool read_path(FILE *in, const char *controller, char path[static PATH_MAX], bool *is_v2)
 {
 	_cleanup_free_ char *line = NULL;
@@ -235,7 +240,10 @@ static bool read_path(FILE *in, const char *controller, char path[static PATH_MA
 	return found;
 }
 
-/* "36 25 0:31 / /sys/fs/cgroup/cpu rw,relatime shared:9 - cgroup cgroup rw,cpu" */
+/*
+ * Reads the hierarchy's mount point from a line like "36 25 0:31 / /sys/fs/cgroup/cpu rw,relatime
+ * shared:9 - cgroup cgroup rw,cpu". False: it is not mounted.
+ */
 static bool read_mount(FILE *in, const char *controller, bool is_v2, char mount[static PATH_MAX])
 {
 	_cleanup_free_ char *line = NULL;

@@ -9,7 +9,7 @@
 #include "util/vec.h"
 
 struct code_range {
-	uint64_t start, end; /* [start, end), so that none reaches the last byte of all */
+	uint64_t start, end; /* [start, end): no range contains the address UINT64_MAX */
 	uint64_t pgoff;	     /* file offset of start */
 	struct elf_image *image;
 };

@@ -305,7 +305,9 @@ static int top_of(const char *root, char top[static PATH_MAX])
 	return err;
 }
 
-/* The cgroups of one ID; otherwise the processes whose cgroup, by /proc/PID/cgroup, is of that ID.
+/*
+ * Finds the cgroups of one ID; if there are none, the processes whose cgroup, by /proc/PID/cgroup,
+ * is of that ID. 0 or -errno.
  */
 static int find_cgroups(struct container_search *search, const char *id)
 {
@@ -380,16 +382,18 @@ static int refuse_unknown(const struct container_search *search, const char *nam
 	if (meant && strcmp(meant, name))
 		log__hint("did you mean '%s'?", meant);
 	else if (*search->what == 'p')
-		log__hint("give NAMESPACE/POD, as 'kubectl get pods -A' lists them, on its node");
+		log__hint("give NAMESPACE/POD, as 'kubectl get pods -A' shows it, and run mtbpf "
+			  "on the pod's node");
 	else
-		log__hint("give its ID or its name, as 'docker ps', 'podman ps' or 'crictl ps' "
-			  "lists them");
+		log__hint("give the container's ID or name, as 'docker ps', 'podman ps' or "
+			  "'crictl ps' shows it");
 	return -ESRCH;
 }
 
 /*
- * Finds what has that name among those that read() tells; with by_id, otherwise what has that ID.
- * Ends the search. 0 or -errno after a line and a hint, if not for memory.
+ * Finds the container or pod of this name among the names that read() tells; if no name matches,
+ * and by_id is set, the container with this ID. Frees the members of the search. 0, -errno of
+ * reading /proc, or -errno after a line and a hint: -ESRCH, -ENOTUNIQ.
  */
 static int find(struct container *container, struct container_search *search, const char *name,
 		int (*read)(struct container_names *names, const char *root), bool by_id)
@@ -428,7 +432,7 @@ int container__find(struct container *container, const char *name)
 	struct container_search search = {.is = container_cgroup__is, .what = "container"};
 	const char *scheme = strstr(name, "://");
 
-	/* "containerd://ID": so kubectl shows it. */
+	/* kubectl shows an ID as "containerd://ID". */
 	return find(container, &search, scheme ? scheme + strlen("://") : name,
 		    container_names__read, true);
 }

@@ -16,8 +16,8 @@ struct container {
 
 /*
  * Finds a running container by its name (of containerd also its ID), otherwise by its ID or the
- * first digits of that. 0; or after a line and a hint on stderr: -ESRCH not found or not running;
- * -ENOTUNIQ; -ENOMEM. container__fini() in any case.
+ * first digits of that. 0; -ENOMEM; or after a line and a hint on stderr: -ESRCH not found or not
+ * running; -ENOTUNIQ. container__fini() in any case.
  */
 int container__find(struct container *container, const char *name);
 /*
@@ -31,10 +31,10 @@ void container__fini(struct container *container);
 
 /*
  * True if `name`, the last part of a cgroup's path, belongs to a container whose ID begins with
- * `id`: "docker-ID.scope", "cri-containerd-ID.scope", "crio-ID.scope", "libpod-ID.scope" (systemd),
- * "libpod-payload-ID" (podman in a unit's cgroup), the first without ".scope", or only the ID
- * (cgroupfs). False for its monitor ("libpod-conmon-ID"). An ID is 64 hexadecimal digits; any other
- * ID must be given in full.
+ * `id`: "docker-ID.scope", "cri-containerd-ID.scope", "crio-ID.scope", "libpod-ID.scope",
+ * "nerdctl-ID.scope" (systemd), "libpod-payload-ID" (podman in a unit's cgroup), any of these
+ * without ".scope", or only the ID (cgroupfs). False for its monitor ("libpod-conmon-ID"). An ID is
+ * 64 hexadecimal digits; any other ID must be given in full.
  */
 bool container_cgroup__is(const char *name, const char *id);
 

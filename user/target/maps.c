@@ -32,7 +32,7 @@ static bool take_number(const char **p, int base, char end, uint64_t *value)
 	return true;
 }
 
-/* "r-xp " */
+/* Reads "r-xp " at *p and steps past it. */
 static bool take_prot(const char **p, uint32_t *prot)
 {
 	static const char letters[3] = {'r', 'w', 'x'};
@@ -70,7 +70,7 @@ static char *unescape(const char *text, size_t len)
 	return path;
 }
 
-/* One line; `end` is its newline, or the end of the text. 0, -EINVAL or -ENOMEM. */
+/* Parses one line; `end` is its newline, or the end of the text. 0, -EINVAL or -ENOMEM. */
 static int parse_line(const char *p, const char *end, struct mapping *m)
 {
 	uint64_t maj, min;

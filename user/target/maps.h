@@ -32,8 +32,8 @@ void mappings__fini(struct mappings *maps);
 #define _cleanup_mappings_ __attribute__((cleanup(mappings__fini)))
 
 /*
- * True for memory to which a process may write code: anonymous, named or not, the heap, a
- * memfd, a deleted file. False for the kernel's own pages ("[vdso]", "[uprobes]").
+ * True for memory to which a process may write code: anonymous, named or not, the heap, the stack,
+ * shared memory, a memfd, a deleted file. False for the kernel's own pages ("[vdso]", "[uprobes]").
  */
 bool mapping__is_memory(const struct mapping *mapping);
 

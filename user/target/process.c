@@ -88,7 +88,7 @@ static int refuse_access(pid_t pid, const char *comm, int err)
 {
 	log__error("cannot inspect process %d (%s): %s", (int)pid, comm, strerror(-err));
 	if (err == -EACCES || err == -EPERM)
-		log__hint("run as its user or as root, or with CAP_SYS_PTRACE");
+		log__hint("run as the process's user or as root, or with CAP_SYS_PTRACE");
 	return err == -EPERM ? -EACCES : err;
 }
 
@@ -121,8 +121,9 @@ static int open_process(struct process *process, pid_t pid, bool may_be_kernel)
 	memcpy(process->comm, status.comm, sizeof(process->comm));
 	if (!status.has_memory && !may_be_kernel) {
 		log__error("%d (%s) is a kernel thread", (int)pid, status.comm);
-		log__hint("add -trace-kernel-only (or -source sample -trace-include-kernel) to "
-			  "record it; 'pgrep -a NAME' lists other processes");
+		log__hint("'mtbpf attach -trace-kernel-only' (or -source sample "
+			  "-trace-include-kernel) records kernel threads; 'pgrep -a NAME' lists "
+			  "other processes");
 		return -ENOEXEC;
 	}
 	process->is_kernel_thread = !status.has_memory;
@@ -260,7 +261,7 @@ bool process__has_children(pid_t pid)
 	return has_child(pid, NULL);
 }
 
-/* A main thread that has exited is a zombie too; its process lives on in the others. */
+/* A main thread that has exited is a zombie as well; its process lives on in the other threads. */
 static bool is_alive(const struct task_status *status)
 {
 	return !is_dead(status) || status->threads > 1;
@@ -316,7 +317,7 @@ int process__open_mapping(pid_t pid, const struct mapping *mapping)
 	err = file_path(pid, mapping, true, path, sizeof(path));
 	if (err)
 		return err;
-	/* O_NONBLOCK: by now the name may be a fifo's. */
+	/* O_NONBLOCK: opening waits for a writer if the name is a fifo's by now. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
@@ -382,7 +383,10 @@ void process_list__fini(struct process_list *list)
 	VEC_FINI_EACH(list, e, fini_entry(e));
 }
 
-/* A file that was deleted, or replaced, still has the name that people know. */
+/*
+ * The base name of /proc/PID/exe. A file that was deleted or replaced is still known by its name,
+ * without " (deleted)". NULL: out of memory.
+ */
 static char *base_name(char *path)
 {
 	static const char deleted[] = " (deleted)";

@@ -22,7 +22,7 @@ struct search {
 	struct mt_trace_places *places;
 	size_t n;
 	pid_t pid;	/* 0: it does not run yet */
-	bool has_glibc; /* whose vector of blocks the trigger can read */
+	bool has_glibc; /* the trigger can read glibc's vector of TLS blocks (DTV) */
 };
 
 /* `at` has a module's number and the offset in its block, as struct tls_index. */

@@ -12,8 +12,8 @@
 #include "target/process.h"
 
 /*
- * False if its files and its dynamic linker show no such variable. Libraries that are loaded later
- * are not searched. Prints nothing.
+ * False if the process's files and its dynamic linker show no such variable. Libraries that are
+ * loaded later are not searched. Prints nothing.
  */
 bool trace_places__find(struct mt_trace_places *places, const struct process *process);
 /* Like trace_places__find(), for a program that does not run yet: without its libraries. */

@@ -54,7 +54,7 @@ static bool read_place(const struct elf_image *image, uint64_t base, const char 
 	place->vaddr = addresses[0] + moved;
 	place->semaphore_offset = 0;
 	if (addresses[2]) {
-		/* It must be in writable data. */
+		/* The semaphore must be in loaded data, and not in code. */
 		semaphore = addresses[2] + moved;
 		bytes = elf_image__loaded_bytes(image, semaphore, &len);
 		if (!bytes || len < SEMAPHORE_SIZE || elf_image__segment(image, semaphore))

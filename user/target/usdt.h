@@ -51,7 +51,7 @@ int symbols__find_usdt(const struct symbols *symbols, const char *text, usdt_mat
 
 /*
  * Calls fn for every place whose "usdt:file:provider:name" or "usdt:provider:name" matches the
- * glob, until it returns non-zero. Returns that value.
+ * glob, until it returns non-zero. Returns that value; otherwise 0, or -ENOMEM.
  */
 int symbols__each_usdt(const struct symbols *symbols, const char *glob,
 		       int (*fn)(void *ctx, const struct usdt_match *match), void *ctx);

@@ -232,7 +232,10 @@ static int fill(struct unpack *unpack)
 	return 0;
 }
 
-/* These two take from the buffer and add to data: *done of size bytes. */
+/*
+ * inflate_some() and decompress_some() take bytes from the buffer and append to `data`, of whose
+ * `size` bytes *done are filled.
+ */
 static int inflate_some(struct unpack *unpack, unsigned char *data, size_t size, size_t *done)
 {
 	z_stream *gzip = &unpack->gzip;
@@ -270,8 +273,8 @@ static int decompress_some(struct unpack *unpack, unsigned char *data, size_t si
 }
 
 /*
- * A decompressor keeps output that did not fit into `data`, so that more may come after the file's
- * end.
+ * Unpacks some bytes into `data`, perhaps none. A decompressor keeps output that did not fit, so
+ * more may come after the file's end. 0 or -errno.
  */
 static int read_some(struct unpack *unpack, unsigned char *data, size_t size, size_t *done)
 {

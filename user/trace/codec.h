@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compresses files in independent blocks, and reads compressed ones. The only user of zlib and
- * zstd.
+ * Compresses files in independent blocks, and reads compressed ones. Nothing else uses zstd, or
+ * compresses with zlib.
  */
 #ifndef MTBPF_TRACE_CODEC_H
 #define MTBPF_TRACE_CODEC_H
@@ -63,9 +63,9 @@ void unpack__free(struct unpack *unpack);
 void unpack__count(struct unpack *unpack, struct meter *meter);
 
 /*
- * Reads the next `size` bytes, fewer only at the end. Returns their number, 0 at the end, -EBADMSG
- * if the file is damaged or cut short (the calls before have returned what precedes that), or
- * another -errno.
+ * Reads the next `size` bytes; fewer only at the end, or before an error. Returns their number, 0
+ * at the end, -EBADMSG if the file is damaged or cut short (the calls before have returned what
+ * precedes that), or another -errno.
  */
 ssize_t unpack__read(struct unpack *unpack, void *data, size_t size);
 

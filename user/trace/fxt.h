@@ -52,18 +52,18 @@ void fxt__free(struct fxt *fxt);
 
 void fxt__name_process(struct fxt *fxt, pid_t pid, const char *name);
 /*
- * Names the thread; or a track beside those of threads, with a made-up tid, for what `thread` did
- * on a coroutine's stack.
+ * Names the track of the thread, if `thread` is `tid`. Otherwise names a track beside those of
+ * threads, with a made-up tid, for what `thread` did on a coroutine's stack.
  */
 void fxt__name_track(struct fxt *fxt, pid_t pid, pid_t tid, pid_t thread, const char *name);
 
 /*
  * Writes an event of these types:
- * FXT_EVENT_INSTANT, FXT_EVENT_BEGIN: `last` does not count.
+ * FXT_EVENT_INSTANT, FXT_EVENT_BEGIN: `last` is ignored.
  * FXT_EVENT_COMPLETE: a whole slice, which ends at `last`. Importers drop it if it overlaps another
  * one of the thread without nesting; if both start at once, write the outer one first.
  * FXT_EVENT_COUNTER: from then on each of the event's numbers has this value. Importers have a
- * track for each, in the process, called "name:key:id"; `last` is the id.
+ * track for each number, in the process, called "name:key:id"; `last` is the id.
  */
 void fxt__event(struct fxt *fxt, enum fxt_event_type type, uint64_t last,
 		const struct fxt_event *event);
@@ -73,8 +73,8 @@ struct fxt_template {
 	uint32_t generation; /* of the string table */
 	uint8_t n_words;     /* 0: none has been made */
 	uint8_t n_numbers;
-	uint8_t at[FXT_TEMPLATE_NUMBERS];    /* the word of each */
-	uint8_t shift[FXT_TEMPLATE_NUMBERS]; /* the first bit of each */
+	uint8_t at[FXT_TEMPLATE_NUMBERS];    /* the word of each number */
+	uint8_t shift[FXT_TEMPLATE_NUMBERS]; /* the first bit of each number */
 	uint64_t words[FXT_TEMPLATE_WORDS];
 };
 
@@ -90,8 +90,9 @@ bool fxt__make_template(struct fxt *fxt, struct fxt_template *template,
  */
 bool fxt__is_current(const struct fxt *fxt, const struct fxt_template *template);
 /*
- * Writes the event of a current template. `numbers` replace those that vary, in their order; an
- * FXT_UINT has 32 bits at most. With end_ns 0 it is a begin, otherwise a whole slice.
+ * Writes the event of a current template. `numbers` replace those of its arguments that vary, in
+ * the arguments' order; an FXT_UINT has 32 bits at most. With end_ns 0 the event is a begin,
+ * otherwise a whole slice.
  */
 void fxt__slice_from(struct fxt *fxt, const struct fxt_template *template, pid_t pid, pid_t tid,
 		     uint64_t time_ns, uint64_t end_ns, const uint64_t *numbers);

@@ -135,7 +135,7 @@ static const char *take_string(struct fxt_reader *reader, uint64_t ref)
 	return string;
 }
 
-/* "Arguments": the size of one counts its own words and those of its strings. */
+/* Trace format, "Arguments": an argument's size counts its own words and those of its strings. */
 static bool read_arg(struct fxt_reader *reader, struct fxt_read_arg *arg)
 {
 	size_t begin = reader->at;

@@ -56,7 +56,10 @@ int fxt_reader__next(struct fxt_reader *reader, struct fxt_read *read);
 
 /* The argument of that name, or NULL. */
 const struct fxt_read_arg *fxt_read__arg(const struct fxt_read *read, const char *key);
-/* The argument's value; "" or 0 if it is missing or has another type. */
+/*
+ * The argument's value. A string is "" if the argument is missing or not a string; a number is 0 if
+ * it is missing or a string, and of a double it is its bits.
+ */
 const char *fxt_read__string(const struct fxt_read *read, const char *key);
 uint64_t fxt_read__number(const struct fxt_read *read, const char *key);
 

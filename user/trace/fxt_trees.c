@@ -23,7 +23,7 @@
 #include "util/vec.h"
 
 /*
- * Stands for a time that the file does not tell: the whole call. fxt_by__finish() limits it to the
+ * Stands for a time that the file does not tell: the whole call. finish_tree() limits it to the
  * call's length.
  */
 #define ALL_OF_IT UINT64_MAX
@@ -64,8 +64,9 @@ static const char *keep_name(const char *in, size_t n, fxt_texts *texts)
 	return *copy;
 }
 
-/* Adds the done_by of the tree's last call, which has just begun; owns names in `texts`. 0 or
- * -ENOMEM. */
+/*
+ * Adds who caused the tree's last call, which has just begun; `texts` owns the names. 0 or -ENOMEM.
+ */
 static int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt_texts *texts)
 {
 	for (size_t i = 0; i < SLICE_BY_MAX; i++) {
@@ -88,8 +89,9 @@ static int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt
 }
 
 /*
- * Sets the kind, and the reason of a gap or an absence. Calls that are not functions are recognised
- * by category and by the name that call__name() gave them. A function's call is not changed.
+ * Sets the kind, and the reason of a gap, of time off the CPU or of a system call. Calls that are
+ * not functions are recognised by category and by the name that call__name() gave them. A
+ * function's call is not changed.
  */
 static void fxt_call__set_kind(struct call *call, const struct fxt_read *read)
 {
@@ -147,7 +149,10 @@ static uint64_t count_of(const struct fxt_read *read)
 	return value >= 1 && value <= MAX_COUNT ? (uint64_t)value : 0;
 }
 
-/* Each value ends a stretch, in which there may have been no interrupts. */
+/*
+ * Each value ends a stretch of time, in which there may have been no interrupts: the counter then
+ * has not grown.
+ */
 static int take_interrupts(struct fxt_counters *counters, struct call_tree *tree,
 			   const struct fxt_read *read)
 {
@@ -346,7 +351,10 @@ ORDER(compare_done_by, struct done_by, COMPARE(x->call, y->call) ?: COMPARE(y->n
 
 ORDER(compare_waits, struct waits_for, COMPARE(x->call, y->call))
 
-/* Moves the records that refer to calls by index. */
+/*
+ * Corrects the indices of calls in tree->done_by and tree->waits after the calls were put in order.
+ * 0 or -ENOMEM.
+ */
 static int follow_calls(struct call_tree *tree, const struct moved *moved)
 {
 	size_t n = tree->calls.n;
@@ -385,7 +393,7 @@ int fxt_order__restore(struct call_tree *tree, const fxt_places *places)
 	for (size_t i = 0; i < n; i++) {
 		struct call *call = &moved[i].call;
 
-		/* Calls that are over by then. */
+		/* Closes the calls that have ended when this one begins. */
 		while (open != CALL_NO_PARENT &&
 		       (moved[open].call.end_ns == call->start_ns
 				? moved[open].place.end < moved[i].place.begin
@@ -403,7 +411,9 @@ int fxt_order__restore(struct call_tree *tree, const fxt_places *places)
 	return follow_calls(tree, moved);
 }
 
-/* The track; NULL: no record was on it yet. Most events are of the track that the last one was of.
+/*
+ * Finds the track; NULL: no record was on it yet. Searches from the newest track, since most
+ * records are of that one.
  */
 static struct fxt_track *find_track(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
 {
@@ -643,8 +653,8 @@ static int finish_tree(struct fxt_trees *trees, size_t i)
 	if (track->is_unsorted && fxt_order__restore(tree, &track->places))
 		return -ENOMEM;
 	/*
-	 * A thread without by_ns was read as ALL_OF_IT, and caused all of the call; no time can be
-	 * longer than the call. Nothing in the file is believed.
+	 * A thread without by_ns was read as ALL_OF_IT, and caused all of the call. Other times are
+	 * limited, too, since the file is not trusted: none can be longer than the call.
 	 */
 	VEC_EACH(&tree->done_by, by) {
 		const struct call *call = &tree->calls.v[by->call];

@@ -62,7 +62,7 @@ bool file_writer__is_slow(uint64_t bytes, uint64_t ns)
 
 int file_writer__write(struct file_writer *w, const void *data, size_t len)
 {
-	size_t done = 0; /* fewer than len only after an error */
+	size_t done = 0; /* bytes written past the page cache */
 
 	if (!w->was_direct && len >= DIRECT_MIN) {
 		w->was_direct = true;
@@ -169,7 +169,7 @@ static struct block_writer *block_writer__new(int fd, const struct codec *codec)
 	return NULL;
 }
 
-/* Blocks that were handed on are still written, unless that fails. */
+/* Ends the threads, which first write the blocks that were handed on, unless that fails. */
 static void stop(struct block_writer *w)
 {
 	pthread_mutex_lock(&w->lock);
@@ -181,7 +181,7 @@ static void stop(struct block_writer *w)
 	w->n_threads = 0;
 }
 
-/* Waits until the blocks that were handed on are written. NULL is fine. */
+/* Frees the writer, after its threads have written the blocks that were handed on. NULL is fine. */
 static void block_writer__free(struct block_writer *w)
 {
 	if (!w)
@@ -305,13 +305,13 @@ static struct block *block_writer__take(struct block_writer *w)
 	return block;
 }
 
-/* Hands a block on, to be written after those before. A rest of less than a page waits for more. */
+/*
+ * Hands a block on, to be written after the earlier blocks. Without a codec, its bytes after the
+ * last whole page become the begin of the next block.
+ */
 static void block_writer__put(struct block_writer *w, struct block *block)
 {
-	/*
-	 * Keeps the bytes after the last whole page for the next block, so that the file grows by
-	 * whole pages.
-	 */
+	/* The file grows by whole pages. */
 	if (!w->codec) {
 		w->n_rest = block->n % FILE_WRITER_PAGE;
 		block->n -= w->n_rest;
@@ -326,7 +326,10 @@ static void block_writer__put(struct block_writer *w, struct block *block)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* Writes the rest. 0, or -errno of the first error; *bytes is the file's size. */
+/*
+ * Writes all blocks that are left, the trailer, and the rest of a page. 0, or -errno of the first
+ * error; *bytes is the file's size.
+ */
 static int block_writer__finish(struct block_writer *w, uint64_t *bytes)
 {
 	stop(w);
@@ -349,7 +352,7 @@ struct sink {
 	int fd;
 	int err;
 	struct block_writer *writer;
-	struct block *block; /* that is being filled; NULL: none yet */
+	struct block *block; /* the block that is being filled; NULL: none yet */
 };
 
 static void say_hint(int err)
@@ -376,7 +379,10 @@ static void say_hint(int err)
 	}
 }
 
-/* Refuses devices and folders. An existing file is renamed, not overwritten. */
+/*
+ * Refuses devices and folders, after a message and a hint. Another existing file is no error: it is
+ * renamed later. 0 or -EEXIST.
+ */
 static int check_place(const struct sink *sink)
 {
 	const char *wrong = NULL;

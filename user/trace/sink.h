@@ -55,7 +55,7 @@ void sink__abort(struct sink *sink);
 #define FILE_WRITER_PAGE 4096
 
 struct file_writer {
-	int fd; /* the caller's: a new file, at offset 0 */
+	int fd; /* of a new file, at offset 0; the caller closes it. Zero-initialise the rest. */
 	bool is_direct, was_direct;
 	/* Written past the cache so far, and the time that it took. */
 	uint64_t bytes, ns;

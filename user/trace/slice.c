@@ -41,8 +41,9 @@ const struct slice_flag slice_flags[SLICE_FLAGS] = {
 };
 
 /*
- * True if the name does not tell the address: "[module+0xoffset]" does, if the function was entered
- * at its begin. entry_ip 0 means that the address is unknown.
+ * True if the address is known and the name does not tell it. A function's name tells where it
+ * begins, so only calls that began elsewhere, or in a PLT stub, need the address. entry_ip 0: the
+ * address is unknown.
  */
 static bool has_address(const struct call *call)
 {
@@ -132,8 +133,9 @@ const struct slice_by_key slice_by_keys[SLICE_BY_MAX] = {{"by", "by_ns"},
 							 {"by_5", "by_5_ns"}};
 
 /*
- * Adds the n threads or goroutines that caused the call: name, and the first thread of that name.
- * If there are several, also the time of each. `texts` must live as long as the arguments.
+ * Adds the n threads or goroutines that caused the call: each name, with the first thread of that
+ * name. If there are several names, also the time of each. `texts` must live as long as the
+ * arguments.
  */
 static void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_t n,
 			       char texts[static SLICE_BY_MAX][SLICE_BY_SIZE])
@@ -141,10 +143,7 @@ static void slice_args__add_by(struct slice_args *args, const struct done_by *by
 	struct done_by names[SLICE_BY_MAX];
 	size_t n_names = 0;
 
-	/*
-	 * True if both have the same name and function: the times of a program's threads are added
-	 * up, as in the report.
-	 */
+	/* Adds up the times of threads with the same name and function, as in the report. */
 	for (size_t i = 0; i < n; i++) {
 		size_t k = 0;
 
@@ -156,7 +155,7 @@ static void slice_args__add_by(struct slice_args *args, const struct done_by *by
 		else if (k < SLICE_BY_MAX)
 			names[n_names++] = by[i];
 	}
-	/* Each needs two arguments, and one must be left for what the call waits for. */
+	/* Each name needs two arguments, and one must be left for what the call waits for. */
 	for (size_t i = 0; i < n_names && args->n + 2 < FXT_MAX_ARGS; i++) {
 		snprintf(texts[i], SLICE_BY_SIZE, "%s (process %d, thread %d%s%.200s)",
 			 names[i].comm, names[i].pid, names[i].tid,

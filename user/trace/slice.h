@@ -66,7 +66,10 @@ struct slice_kind {
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 			char moment[static UNITS_MOMENT_SIZE]);
 
-/* Most templates (their indices have 16 bits), and places for their hashes (a power of two). */
+/*
+ * The maximum of templates (their indices have 16 bits), and the number of places for their hashes
+ * (a power of two).
+ */
 #define SLICE_TEMPLATES 32768
 #define SLICE_PLACES	65536
 

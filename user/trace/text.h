@@ -10,8 +10,8 @@
 
 /*
  * Prints one line per slice, in pre-order: "tid depth start_ns end_ns name", with times relative to
- * base_ns; a coroutine's tid is "tid.number". " [kernel]" follows the name of a kernel function, "
- * [inlined]" that of an inlined one. Slices deeper than TIMELINE_MAX_DEPTH are left out. 0 or
+ * base_ns; a coroutine's tid is "tid.number". The suffix [kernel] or [inlined] follows the name of
+ * a kernel function or of an inlined one. Slices deeper than TIMELINE_MAX_DEPTH are left out. 0 or
  * -errno.
  */
 int trace_text__tree(FILE *out, const struct call_tree *tree, uint64_t base_ns);

@@ -62,14 +62,14 @@ struct trace_writer {
 	VEC(struct hit_track) hit_tracks;
 	VEC(struct hit_thread) hit_threads;
 	uint64_t n_hit_flows;
-	uint64_t first_unwind; /* the number of the tree's first one, counted from 1 */
+	uint64_t first_unwind; /* the number of the tree's first unwind, counted from 1 */
 
 	/* The tree that is being written. */
 	const struct call_tree *tree;
 	const struct call_site *const *sites; /* of its calls; NULL: the tree has them */
 	uint64_t now_ns;		      /* time of its last event, as written */
 	size_t next_unwind;
-	VEC(const struct unwind *) unwinding; /* have begun, and not landed */
+	VEC(const struct unwind *) unwinding; /* these have begun, and not landed */
 	unsigned int n_open;
 	struct open_slice {
 		uint64_t end_ns;
@@ -113,7 +113,10 @@ static uint64_t hit_start(const struct hit_track *track, uint64_t end_ns, uint64
 static void write_mark(struct trace_writer *writer, const struct fxt_event *slice,
 		       const struct hit_thread *thread, uint64_t end_ns)
 {
-	/* The hit ended a call that was written just before. The instant must be within it. */
+	/*
+	 * If the hit ended the thread's last slice, its instant is moved 1 ns before that slice's
+	 * end, since it must be within the slice.
+	 */
 	bool ends_there = end_ns >= thread->end_ns && thread->end_ns > slice->time_ns;
 	uint64_t mark_ns = ends_there ? thread->end_ns - 1 : end_ns;
 	struct fxt_flow flow = {.time_ns = slice->time_ns,
@@ -181,7 +184,7 @@ static void write_instant(struct trace_writer *writer, const struct unwind *unwi
 {
 	const struct call_tree *tree = writer->tree;
 	const struct call *from = &tree->calls.v[unwind->from];
-	/* The function that threw: what it called to do so is the slice around the instant. */
+	/* The function that threw; the slice around the instant is the call by which it threw. */
 	const struct call *thrower =
 		from->parent == CALL_NO_PARENT ? from : &tree->calls.v[from->parent];
 	const struct fxt_arg args[] = {
@@ -290,8 +293,10 @@ void trace_writer__process(struct trace_writer *writer, pid_t pid, const char *n
 }
 
 /*
- * The importer sorts by time, stably: the file's order decides between equal times, so that a tree
- * walked in order keeps its nesting. One event that ran backwards would break it for all around it.
+ * Returns the time as written: relative to base_ns, and not before the tree's last event. The
+ * importer sorts by time, stably: the file's order decides between equal times, so that a tree
+ * walked in order keeps its nesting. One event that ran backwards would break the nesting of all
+ * around it.
  */
 static uint64_t advance(struct trace_writer *writer, uint64_t time_ns)
 {
@@ -336,9 +341,9 @@ static void write_call(struct trace_writer *writer, uint32_t index)
 	const struct call_site *site =
 		writer->sites ? writer->sites[index] : call__site(call, &tree->sites);
 	/*
-	 * Such a call can be one record instead of two, which importers also read faster. Not if
-	 * other slices are inside, or if its length is 0: an importer would then confuse its
-	 * children with slices that begin when it ends.
+	 * A call without callees can be one record instead of two, which importers also read
+	 * faster. Not if other slices are inside, or if its length is 0: an importer would then
+	 * confuse its children with slices that begin when it ends.
 	 */
 	bool is_whole =
 		(index + 1 == tree->calls.n || call[1].depth <= call->depth) &&
@@ -371,12 +376,12 @@ static void end_down_to(struct trace_writer *writer, uint32_t depth)
 }
 
 /*
- * is_part: the tree has only some calls of the thread. Callees of the first call, and of each at
- * its depth, were written earlier, so time goes back there.
+ * is_part: the tree has only some calls of the thread. The first call, and each other one at its
+ * depth, may begin before the calls written last, which may be its callees: time goes back there.
  */
 static void write_calls(struct trace_writer *writer, const struct call_tree *tree, bool is_part)
 {
-	/* A landing refers back to much earlier calls. */
+	/* Trees with unwinds are kept: a landing refers back to much earlier calls. */
 	bool forgets = writer->options.forget_calls && !tree->unwinds.n && !is_part;
 	uint32_t first = is_part && tree->calls.n ? tree->calls.v[0].depth : CALL_NO_PARENT;
 	size_t behind = 0;
@@ -425,7 +430,10 @@ static void put_counter(struct trace_writer *writer, const struct call_tree *tre
 				      });
 }
 
-/* After the calls: a value at each moment at which there were some. */
+/*
+ * Writes the counters of faults, moves and interrupts: a value whenever one has changed. Call it
+ * after the calls are written.
+ */
 static void write_counters(struct trace_writer *writer, const struct call_tree *tree)
 {
 	static const char *const names[] = {FAULT_COUNTER, FAULT_COUNTER_MAJOR, MOVE_COUNTER};

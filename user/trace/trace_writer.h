@@ -44,14 +44,14 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 
 /*
  * Writes finished calls of one thread before its tree is known: one or more calls with their
- * callees. The first call, and each other one at its depth, is such an outermost call. Calls in the
- * tree, and calls written later, must not begin or end within a call written here, nor at a time
- * when a call before it does. sites: one per call, used instead of the tree's; or NULL. They
- * outlive the writer.
+ * callees. The first call, and each other one at its depth, is such an outermost call. Other calls
+ * of the thread, which are written later, must not begin or end within a call written here, nor may
+ * a call written here begin when an earlier one of those begins or ends. sites: one per call, used
+ * instead of the tree's; or NULL. They outlive the writer.
  */
 void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls,
 			 const struct call_site *const *sites);
-/* Changes trace_options.base_ns. Allowed as long as nothing but names has been written. */
+/* Sets trace_options.base_ns, which must not change once anything but names has been written. */
 void trace_writer__set_base(struct trace_writer *writer, uint64_t base_ns);
 
 /*

@@ -15,9 +15,9 @@ struct mt_stats {
 	uint64_t hits;	     /* of the target */
 	uint64_t triggers;   /* hits and stalls that triggered, including the dropped ones */
 	uint64_t dropped;    /* triggers lost: the ring buffer was full */
-	uint64_t unarmed;    /* passed the threshold, but nothing waited for a trigger */
+	uint64_t unarmed;    /* passed the threshold while not armed, or began before the arming */
 	uint64_t let_pass;   /* passed the threshold while armed, but not the limits */
-	uint64_t unmeasured; /* delay or duration unknown: no room for its start time */
+	uint64_t unmeasured; /* delay or duration unknown: no room, too deep, or interrupt */
 	uint64_t stalls;     /* with count_only: stalls of at least limits.stall_thresh_ns */
 	uint64_t evicted;    /* with by_key: requests evicted from the full map */
 	uint64_t restarted;  /* with by_key: requests that began again before they ended */
@@ -34,12 +34,15 @@ uint64_t histogram__start(int bucket);
 /* floor(log2) of the bucket's values; 0 for the value 0. */
 int histogram__octave(int bucket);
 
-/* The percentile (0-100) of the counts, interpolated inside its bucket; 0 if all counts are 0. */
+/*
+ * The value in ns at a percentile (0-100) of the counts, interpolated inside its bucket; 0 if all
+ * counts are 0.
+ */
 double histogram__percentile(const double counts[static MT_FINE_BUCKETS], double percent);
 
 /* Adds the counters of one to those of another. */
 void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats);
-/* The percentile (0-100) of the values, interpolated inside its bucket; 0 without values. */
+/* The value in ns at a percentile (0-100), interpolated inside its bucket; 0 without values. */
 uint64_t mt_stats__percentile(const struct mt_stats *stats, double percent);
 
 /*

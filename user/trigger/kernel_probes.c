@@ -27,10 +27,10 @@
 
 /* A program that runs at one place. */
 struct attached {
-	const struct bpf_program *of; /* of the skeleton: itself, or what was copied */
+	const struct bpf_program *of; /* the skeleton's program, which itself or as a copy runs */
 	const char *place;	      /* a function of the kernel, or a tracepoint */
 	int program;		      /* the copy; -1: none */
-	int link;		      /* -1: none, or: */
+	int link;		      /* -1: none, or see kprobe */
 	struct bpf_link *kprobe;
 	bool is_end;
 };
@@ -270,7 +270,7 @@ static bool is_at_return(const struct kernel_probe *probe)
 						    : MT_ROLE_RETURNS);
 }
 
-/* True if the program runs there: it does what all probes at the place want. */
+/* True if the program already runs at the place: there it does what all probes want. */
 static bool is_attached(const struct kernel_probes *set, const struct bpf_program *program,
 			const char *place)
 {
@@ -291,8 +291,8 @@ static struct attached *add_attached(struct kernel_probes *set, const struct bpf
 }
 
 /*
- * Sets a copy of the loaded program on one function, by fentry or fexit, so that nothing else costs
- * more. 0 or -errno.
+ * Attaches a copy of the loaded program to one function, by fentry or fexit, so that only calls of
+ * this function cost more. 0 or -errno.
  */
 static int attach_copy(struct kernel_probes *set, const struct kernel_probe *probe)
 {
@@ -343,7 +343,10 @@ static int attach_raw(struct kernel_probes *set, const char *tracepoint,
 	return attached->link < 0 ? -errno : 0;
 }
 
-/* Closes number `from` and those after it; the begins first, so that calls do not stay open. */
+/*
+ * Detaches the programs from number `from` on. Those at begins come first, so that calls do not
+ * stay open.
+ */
 static void close_from(struct kernel_probes *set, size_t from)
 {
 	for (int ends = 0; ends <= 1; ends++)
@@ -403,7 +406,10 @@ static int attach_syscalls(struct kernel_probes *set)
 
 		if (probe->kind != KERNEL_PROBE_SYSCALL)
 			continue;
-		/* It may have several roles, but the program compares one set of conditions. */
+		/*
+		 * A system call may have several roles, but the program compares one set of
+		 * conditions.
+		 */
 		if (bpf_map_lookup_elem(map, &key, &before))
 			before = (struct mt_syscall){0};
 		if (before.roles &&
@@ -495,7 +501,8 @@ static int attach_tracepoint(struct kernel_probes *set, const struct kernel_prob
 
 	if (err) {
 		log__error("cannot set a probe on the tracepoint %s: %s", name, strerror(-err));
-		hint_rights(err, "mtbpf list 'tracepoint:block:*' shows those of a category");
+		hint_rights(err, "mtbpf list 'tracepoint:block:*' lists the tracepoints of a "
+				 "category");
 	}
 	return err;
 }
@@ -513,7 +520,7 @@ static const struct kind {
 	[KERNEL_PROBE_TRACEPOINT] = {select_tracepoint, .attach_one = attach_tracepoint},
 	[KERNEL_PROBE_SIGNAL] = {select_signal, .attach_one = attach_tracepoint},
 	[KERNEL_PROBE_OOM] = {select_oom, .attach_one = attach_tracepoint},
-	/* The caller opens and attaches its events: trigger__attach_breakpoint(). */
+	/* The caller opens and attaches breakpoint events: trigger__attach_breakpoint(). */
 	[KERNEL_PROBE_BREAKPOINT] = {select_breakpoint},
 };
 

@@ -7,7 +7,7 @@
 
 #include "util/insn.h"
 
-/* The farthest that a site may be from the entry. */
+/* The most bytes from the entry to a site. */
 #define MAX_SKIP 64
 
 /* A function's code and where its entry block must end. */
@@ -130,7 +130,8 @@ static void set_site(const struct entry_block *block, size_t at, bool emulated,
 
 /*
  * True if the code at `target` calls something and jumps back to the function's entry
- * (cmd/internal/obj/x86: stacksplit): hits before that are not calls yet.
+ * (cmd/internal/obj/x86: stacksplit). A hit at which the jump to `target` is taken is not a call
+ * yet: the function starts again.
  */
 static bool restarts_function(const struct entry_block *block, uint64_t target)
 {
@@ -172,7 +173,9 @@ static size_t last_of_check(const struct entry_block *block, size_t at, uint64_t
 	return last;
 }
 
-/* True if the entry block has an instruction that the kernel emulates. */
+/*
+ * Sets *site to the instruction of the entry block that the kernel emulates. False: there is none.
+ */
 static bool choose_emulated(const struct entry_block *block, struct probe_site *site)
 {
 	struct insn insn;
@@ -218,8 +221,8 @@ int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, uint8_t 
 	if (choose_emulated(&block, site))
 		return 0;
 	/*
-	 * The first instruction that can be probed, after an endbr64 unless the function jumps back
-	 * to there.
+	 * Otherwise chooses the first instruction that can be probed. It is after the endbr64,
+	 * unless the function jumps back to the address after the endbr64.
 	 */
 	for (size_t at = 0; decode_next(&block, at, &insn); at += insn.len) {
 		chosen = at;
@@ -255,7 +258,9 @@ int probe_site__at(const uint8_t *code, size_t len, uint64_t vaddr, size_t offse
 	block.end = first_branch_target(code, len, vaddr);
 	emulated = is_emulated_straight(code + at, &insn) || is_emulated_branch(code + at, &insn);
 	set_site(&block, at, emulated, site);
-	/* Straight code must lead from the entry to there without changing the stack pointer. */
+	/*
+	 * Straight code must lead from the entry to the probe without changing the stack pointer.
+	 */
 	site->at_entry = at < block.end;
 	for (size_t i = 0; i < at && site->at_entry; i += insn.len)
 		site->at_entry = decode_next(&block, i, &insn) && insn.cls == INSN_OTHER &&
@@ -328,7 +333,7 @@ static int mark_starts(struct function_code *f, size_t number)
 	return 0;
 }
 
-/* If data among the code was decoded, jumps lead into the middle of instructions. */
+/* Refuses code with jumps into the middle of instructions: then data was decoded as code. */
 static int check_targets(struct function_code *f, const struct code_part *part)
 {
 	struct insn insn;
@@ -434,7 +439,7 @@ int exit_sites__find(const struct exit_part *entry, exit_sites_part_fn find_part
 	return err;
 }
 
-/* Length of "pop %r; lea ...,%rsp; push %r" before a `ret`; 0: it does not begin here. */
+/* Length of "pop %r; lea ...,%rsp; push %r" before a `ret`; 0: no such code begins at `at`. */
 static size_t drop_length(const struct exit_part *code, size_t at)
 {
 	struct insn insn;
@@ -468,9 +473,9 @@ struct sweep {
 };
 
 /*
- * Marks what is reached from the entry by instructions that run one after the other, and by jumps;
- * then, as handlers of exceptions and a table's targets are reached in other ways, what lies
- * between.
+ * Marks the instructions that are reached from the entry, one after the other or by jumps. Then
+ * marks instructions that fit between those: exception handlers, and targets of jump tables, are
+ * reached in other ways.
  */
 static void mark_all(struct sweep *sweep)
 {

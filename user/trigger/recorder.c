@@ -56,7 +56,10 @@ struct recorder {
 	size_t n_cpus;	   /* CPUs that the kernel may have */
 	size_t n_slots;	   /* online */
 	uint32_t log_size; /* records of each */
-	/* Rings of stacks, with room for one more stack after the end; ring_size is 0 without. */
+	/*
+	 * Rings of stacks, each with room for one more stack after its end (ring_step: with that
+	 * room). ring_size is 0 if there are none.
+	 */
 	const uint8_t *rings;
 	size_t ring_size, ring_step;
 	uint64_t since_ns;
@@ -231,7 +234,7 @@ static int load(struct recorder *r, const struct recorder_config *config)
 		char path[64];
 
 		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/online", cpu);
-		/* Records with position 0 lack stacks. */
+		/* Stacks begin at 8, because position 0 in a record means that it has no stack. */
 		r->cpus[cpu].stacks_end = 8;
 		if (fs__read_number(path, 1) == 1)
 			r->cpus[cpu].slot = ++slot;
@@ -239,7 +242,7 @@ static int load(struct recorder *r, const struct recorder_config *config)
 	return 0;
 }
 
-/* Begins to look at the target's threads, and at what takes time from any thread. */
+/* Attaches the programs to the scheduler, and to what takes time from threads. */
 static int attach(struct recorder *r, const struct recorder_config *config)
 {
 	int err, tgids = bpf_map__fd(r->skel->maps.target_tgids);
@@ -256,7 +259,10 @@ static int attach(struct recorder *r, const struct recorder_config *config)
 	err = recorder_bpf__attach(r->skel);
 	if (err)
 		return err;
-	/* A kernel without all of them would show too little interrupt time: then none is shown. */
+	/*
+	 * If one of the tracepoints is missing, the interrupt time would be too short: none is
+	 * counted.
+	 */
 	r->counts_interrupts = true;
 	for (size_t i = 0; i < INTERRUPTS && r->counts_interrupts; i++)
 		r->counts_interrupts = attach_pair(r, i);
@@ -371,8 +377,8 @@ uint64_t recorder__lookback_ns(const struct recorder *r)
 }
 
 /*
- * Converts a record's `stack`, the lower 32 bits of an eighth of it, to the position in all bytes
- * that the ring ever had.
+ * Converts a record's `stack` (the lower 32 bits of a position in units of 8 bytes) to the position
+ * in bytes, counted since the ring was created.
  */
 static uint64_t place_of(const struct mt_cpu *cpu, uint32_t stack)
 {
@@ -412,8 +418,9 @@ bool recorder__find_stack(const struct recorder *r, const struct mt_record *reco
 ORDER(by_time, struct mt_record, COMPARE(x->time_ns, y->time_ns))
 
 /*
- * Adds the CPU's records. A log that has come round begins where its oldest record was written, a
- * ring of stacks with its oldest stack: *since_ns is not before that.
+ * Adds the CPU's records. Raises *since_ns to the time from which on they are complete: if the log
+ * has wrapped, when its oldest record was written; if the ring of stacks has, the time of its
+ * oldest stack.
  */
 static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_vec *out,
 		    uint64_t *since_ns)

@@ -14,22 +14,25 @@ struct btf;
 
 /* The running kernel's BTF, or NULL. It is kept: reading it takes a tenth of a second. */
 const struct btf *kernel_btf(void);
-/* Finds a member of one of its structs, also in an unnamed struct inside. False: it is missing. */
+/*
+ * Finds the offset, in bytes, of a member of a struct of the kernel, also in an unnamed struct
+ * inside. False: it is missing.
+ */
 bool kernel_btf__find(const char *of, const char *member, uint32_t *offset);
 
 /*
- * Finds the offsets of the task members that tell whether a task is alive and not stopped, in the
- * running kernel's BTF. 0, or -errno: -ENOTSUP without BTF, or if a member is missing.
+ * Finds all offsets of struct mt_task_offsets in the running kernel's BTF. 0, or -errno: -ENOTSUP
+ * without BTF, or if a member is missing that every kernel has.
  */
 int task_offsets__find(struct mt_task_offsets *offsets);
 
 /* Finds the offset of a task's thread pointer (thread.fsbase). 0, or -ENOTSUP as above. */
 int task_offsets__find_fsbase(uint32_t *offset);
 
-/* Reads the places of one process's threads, each time it is called. */
+/* Reads where the threads of one process are, each time thread_reader__read() is called. */
 struct thread_reader;
 
-/* NULL with errno: EPERM, or another one if the kernel lacks something. Prints nothing. */
+/* NULL with errno: EPERM, or another one if the kernel lacks something. Prints only at -v. */
 struct thread_reader *thread_reader__new(pid_t tgid);
 void thread_reader__free(struct thread_reader *reader);
 /* The caller frees *threads. 0 or -errno. */

@@ -21,7 +21,7 @@
 
 /*
  * Copies one hit to ring->next, without the bytes of its stack below the stack pointer and beyond
- * stack_max. Returns an error, which stops libbpf: it would take more hits.
+ * stack_max. Always returns an error, because libbpf would otherwise go on to the next hit.
  */
 static int copy_hit(void *ctx, void *data, size_t size)
 {
@@ -171,7 +171,7 @@ int trigger__arm(struct trigger *trigger)
 		trigger->skel->bss->not_before_ns = now + trigger->after_ns;
 	trigger__thaw(trigger);
 	trigger->skel->bss->armed_since_ns = now;
-	/* The program's data is mapped: no system call between the decision and its effect. */
+	/* The variable is in mapped memory, so that arming needs no system call. */
 	__atomic_store_n(&trigger->skel->bss->armed, trigger->freezer->arming, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -198,7 +198,7 @@ int trigger__fd(const struct trigger *trigger)
 	return bpf_map__fd(trigger->skel->maps.hits);
 }
 
-/* libbpf returns -EBADMSG for a damaged hit. */
+/* -EBADMSG for a damaged hit: ring_buffer__consume() returns the error of copy_hit(). */
 int trigger__next(struct trigger *trigger, struct mt_hit *hit)
 {
 	struct hit_ring *ring = &trigger->hits;
@@ -214,7 +214,7 @@ int trigger__next(struct trigger *trigger, struct mt_hit *hit)
 void trigger__answer(struct trigger *trigger, const struct mt_hit *question, bool is_open)
 {
 	const struct bpf_map *map = trigger->skel->maps.open_stalls;
-	uint64_t value[32]; /* begins as struct open_stall of bpf/stall.bpf.h, with its time */
+	uint64_t value[32]; /* a struct open_stall of bpf/stall.bpf.h: since_ns is first */
 
 	if (is_open && question->sequence - 1 < MT_ANSWERS)
 		trigger->skel->bss->stall_answers[question->sequence - 1] = question->time_ns;
@@ -255,7 +255,7 @@ static void add_counters(struct mt_stats *sum, const struct mt_counters *cpu)
 	}
 }
 
-/* Requests that were put into the map, have not ended, and are not there. */
+/* Requests that were put into the map, have not ended, and are not in the map any more. */
 static uint64_t count_evicted(const struct trigger *trigger, const struct mt_counters *cpus,
 			      int n_cpus)
 {
@@ -273,15 +273,17 @@ static uint64_t count_evicted(const struct trigger *trigger, const struct mt_cou
 	if (!keys || !values)
 		return 0;
 	/*
-	 * Count open requests before the map's: a request that begins in between is then not taken
-	 * for an evicted one.
+	 * Counts the open requests before the map's entries: a request that begins in between is
+	 * then not taken for an evicted one.
 	 */
 	for (int i = 0; i < n_cpus; i++)
 		open += cpus[i].begun - cpus[i].ended;
 	for (uint32_t n = room; n && !err; last = &next) {
 		n = room;
 		err = bpf_map_lookup_batch(bpf_map__fd(map), last, &next, keys, values, &n, NULL);
-		/* The map changes meanwhile. */
+		/*
+		 * ENOENT is the end of the map; other errors happen if the map changes meanwhile.
+		 */
 		if (err && errno != ENOENT)
 			return 0;
 		there += n;
@@ -432,7 +434,7 @@ static int explain_attach(int err)
 	return err;
 }
 
-/* How often the clock looks, and interrupts a CPU, during a threshold. */
+/* How often the clock checks the open calls (and interrupts a CPU) within one threshold. */
 #define LOOKS_PER_STALL 32
 #define LOOK_LEAST_NS	250000
 #define LOOK_MOST_NS	10000000
@@ -448,8 +450,8 @@ uint64_t trigger__stall_period_ns(uint64_t stall_thresh_ns)
 
 /*
  * Does not use bpf_program__attach_perf_event(): that enables the event at once, disables it at the
- * end, and takes the caller's descriptor. In a group with Intel PT the source decides that. Returns
- * 0 or -errno.
+ * end, and takes the caller's descriptor. If the event is in a group with Intel PT, the source
+ * enables and disables it. Returns 0 or -errno.
  */
 static int link_program(link_vec *links, int program, int event, uint64_t cookie)
 {
@@ -622,7 +624,10 @@ int trigger__entries(const struct trigger *trigger,
 	return take_log(skel->maps.park_log, take, ctx);
 }
 
-/* If a region ends during the walk, it is in the log and the walk starts again: hence the limit. */
+/*
+ * If a region ends (and is deleted) at the wrong moment, the walk starts again from the first key:
+ * hence the limit. The ended region is in the log.
+ */
 static int take_open(int map, int (*take)(void *ctx, const struct mt_entry *entry), void *ctx)
 {
 	uint32_t key, *last = NULL;

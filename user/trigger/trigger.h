@@ -33,8 +33,8 @@ bool trigger__needs_return(const struct trigger_config *config);
 enum trigger_probe {
 	TRIGGER_ENTRY,	/* a hit, or the start of a call */
 	TRIGGER_RETURN, /* a return probe, or a probe on a returning instruction */
-	TRIGGER_START,	/* start of a region: the program returns 1 unless it has triggered */
-	TRIGGER_STOP,	/* end of a region: the program always returns 1 */
+	TRIGGER_START,	/* start of a region: returning 1 resumes Intel PT */
+	TRIGGER_STOP,	/* end of a region: returning 1 pauses Intel PT */
 	/* Functions of Go's runtime: config.go_waits */
 	TRIGGER_GO_PARK,    /* runtime.gopark() */
 	TRIGGER_GO_READY,   /* runtime.ready() */
@@ -77,7 +77,7 @@ int trigger__program(const struct trigger *trigger, const struct trigger_event *
 bool trigger_event__is_go_wait(const struct trigger_event *event);
 bool trigger_event__is_end(const struct trigger_event *event);
 
-/* The period of the clock that looks for stalls, and so the most that a stall is noticed late. */
+/* The period in ns of the clock that checks for stalls: a stall is noticed at most that late. */
 uint64_t trigger__stall_period_ns(uint64_t stall_thresh_ns);
 /*
  * True for a hit without an arming: a question whether the call of thread `tid` (in the initial pid
@@ -102,9 +102,9 @@ int trigger__attach_clock(struct trigger *trigger, int event);
 int trigger__attach_breakpoint(struct trigger *trigger, int event,
 			       const struct kernel_probe *probe);
 /*
- * Sets probes in the kernel, with or without events, until trigger__detach(). The probes are set
- * for the whole machine; each checks whether the target hit it. 0, or -errno after a message and a
- * hint.
+ * Sets probes in the kernel, until trigger__detach(). If there are events, too, call
+ * trigger__attach_all() first, since it detaches. The probes are set for the whole machine; each
+ * checks whether the target hit it. 0, or -errno after a message and a hint.
  */
 int trigger__attach_kernel_probes(struct trigger *trigger, const struct kernel_probe *all,
 				  size_t n);
@@ -177,12 +177,13 @@ uint64_t trigger__also_calls(const struct trigger *trigger);
 /* With config.go_waits: hits of the probes on Go's runtime. */
 uint64_t trigger__go_wait_hits(const struct trigger *trigger);
 /*
- * Detaches from these probes, for good: waits are no longer logged, and trigger__entries() does not
- * pass those that were, since the ends of some are missing. The caller keeps its perf events.
+ * Detaches from the probes on Go's runtime, for good: waits are no longer logged, and
+ * trigger__entries() does not pass the logged ones, since the ends of some are missing. The caller
+ * keeps its perf events.
  */
 void trigger__stop_go_waits(struct trigger *trigger);
 
-/* With config.tgids: passes all processes whose hits count to `take`. 0, or what `take` returns. */
+/* With config.tgids: passes to `take` all processes whose hits count. 0, or what `take` returns. */
 int trigger__each_target(const struct trigger *trigger, int (*take)(void *ctx, pid_t tgid),
 			 void *ctx);
 

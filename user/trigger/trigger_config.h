@@ -18,7 +18,7 @@
  * system call begins one at its return.
  */
 struct kernel_probe {
-	enum kernel_probe_kind kind; /* for an exit: a system call's; KERNEL_PROBE_NONE: not set */
+	enum kernel_probe_kind kind; /* KERNEL_PROBE_NONE: not set. Exits: KERNEL_PROBE_SYSCALL */
 	char name[128];		     /* "fsync", "tcp_sendmsg", of a tracepoint "sched_switch" */
 	int number;		     /* for a system call */
 	uint64_t signals;	     /* for a signal: bit n is signal n */
@@ -42,7 +42,7 @@ struct trigger_trace_places {
 };
 
 struct trigger_config {
-	pid_t tgid; /* the target's pid in the initial pid namespace, or 0 and: */
+	pid_t tgid; /* the target's pid as user space sees it, or 0 and: */
 	/* the pids of several processes; read by trigger__new() only */
 	const pid_t *tgids;
 	size_t n_tgids;
@@ -50,8 +50,8 @@ struct trigger_config {
 	bool of_cgroup;	    /* the target is a cgroup and those below it; tgid, n_tgids 0 */
 	int cgroup_fd;	    /* descriptor of its directory in the v2 hierarchy */
 	/*
-	 * At most one of these is set; if both are 0, every hit triggers. UINT64_MAX: no hit
-	 * triggers before trigger__set_threshold().
+	 * At most one of these is set; if both are 0 and there is no stall threshold, every hit
+	 * triggers. UINT64_MAX: no hit triggers before trigger__set_threshold().
 	 */
 	uint64_t delay_thresh_ns;
 	uint64_t duration_thresh_ns;
@@ -76,8 +76,8 @@ struct trigger_config {
 	 */
 	bool traced_by_us;
 	/*
-	 * If the last hit of limits.max_hits does not trigger, either it or the first one after
-	 * arming is a hit with reason MT_HIT_LAST.
+	 * Hit number limits.max_hits has reason MT_HIT_LAST if it does not trigger otherwise. If it
+	 * does, or comes while not armed, the first hit after the next arming has that reason.
 	 */
 	struct mt_limits limits;
 	bool count_only;     /* `watch`: only counts; no hit triggers */
@@ -111,7 +111,7 @@ struct trigger_config {
 	uint32_t n_reads, n_prints;
 	/*
 	 * Delays, and with stop_triggers the times from start to stop, belong to hits with the same
-	 * key in the same process, not to a thread. All samples pass.
+	 * key in the same process, not to a thread. Regions do not filter samples.
 	 */
 	bool by_key;
 	/*

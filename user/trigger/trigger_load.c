@@ -102,7 +102,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->take_branches = config->branches && trigger__has_branch_snapshot();
 	skel->rodata->probe_at_entry = config->probe_at_entry;
 	skel->rodata->log_entries = config->sampling;
-	/* The pieces hold the copy wherever the first one has its first byte. */
+	/* One piece more, because the first one may begin below the stack pointer. */
 	skel->rodata->copy_pieces = copy ? (copy + MT_COPY_PIECE - 1) / MT_COPY_PIECE + 1 : 0;
 	skel->rodata->freezes_by_call = config->freezes_by_call;
 	bpf_program__set_autoload(skel->progs.on_freeze, config->freezes_by_call);
@@ -201,7 +201,7 @@ static int select_tasks(struct trigger_bpf *skel, const struct trigger_config *c
 	return bpf_map__set_autocreate(skel->maps.places_of_trace_ids, fsbase != 0);
 }
 
-/* For a source that samples: its filter and its logs, the calls of -also, and waits in Go. */
+/* Selects what a sampling source needs: its filter and logs, calls of -also, waits in Go. */
 static int select_sampling(struct trigger_bpf *skel, const struct trigger_config *config, bool lru)
 {
 	bool task = config->also && !lru, waits = config->go_waits;

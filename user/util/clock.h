@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock that everything here is timed by. */
+/* Clocks: a monotonic one for all timing, and the wall clock for what people read. */
 #ifndef MTBPF_UTIL_CLOCK_H
 #define MTBPF_UTIL_CLOCK_H
 

@@ -329,6 +329,8 @@ void fs__close_all_but(int first, int a, int b)
 {
 	int low = a < b ? a : b, high = a < b ? b : a;
 
+	if (high < first)
+		high = first - 1;
 	if (low < first)
 		low = high;
 	if (low > first)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole files and whole writes. */
+/* Reads, writes, copies, renames, removes and measures whole files and folders. */
 #ifndef MTBPF_UTIL_FS_H
 #define MTBPF_UTIL_FS_H
 
@@ -13,7 +13,9 @@ int fs__read(const char *path, char **data, size_t *len);
 
 /* Like fs__read(), for /proc/PID/NAME. -ESRCH: it is missing. */
 int fs__read_proc(pid_t pid, const char *name, char **data, size_t *len);
-/* Reads where the link /proc/PID/NAME leads. 0 or -errno, and "" then; -ESRCH: it is missing. */
+/*
+ * Reads where the link /proc/PID/NAME leads. 0; or -errno, and target is "": -ESRCH: it is missing.
+ */
 int fs__read_proc_link(pid_t pid, const char *name, char target[static PATH_MAX]);
 
 /* Like fs__read(), for an open file, from its begin; -EFBIG if it holds more than `most` bytes. */
@@ -44,8 +46,8 @@ void fs__allow_open_files(size_t n);
 void fs__close_all_but(int first, int a, int b);
 
 /*
- * Renames `partial` to `path`, and an existing `path` to `old`, in one step, so that a reader sees
- * either the old file or the new one. 0 or -errno.
+ * Renames `partial` to `path`, and an existing `path` to `old`; in one step, so that a reader sees
+ * either the old file or the new one, if the file system can exchange names. 0 or -errno.
  */
 int fs__put_in_place(const char *partial, const char *path, const char *old);
 

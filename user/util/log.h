@@ -8,7 +8,7 @@
 
 enum log_level {
 	LOG_SILENT, /* nothing: for trying what may well fail */
-	LOG_QUIET,  /* errors and their hints only */
+	LOG_QUIET,  /* errors, warnings and hints only */
 	LOG_NORMAL,
 	LOG_VERBOSE,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Progress of long work: a bar on a terminal, otherwise a line every few seconds. The worker only
- * counts; a thread of the meter reads the count at intervals. Work that ends before anybody could
- * read it is not shown.
+ * counts; a thread of the meter reads the count at intervals. Work that ends within the first
+ * interval is not shown.
  */
 #ifndef MTBPF_UTIL_METER_H
 #define MTBPF_UTIL_METER_H

@@ -34,7 +34,7 @@ void shell__print_word(FILE *out, const char *word);
 /* Shortens function names to fit a line: those of C++ templates may have thousands of characters.
  */
 
-/* Longer ones are shortened. */
+/* The most bytes of a name that is not shortened. */
 #define SHORT_NAME_MAX	80
 #define SHORT_NAME_SIZE (SHORT_NAME_MAX + 1)
 
@@ -43,7 +43,7 @@ void shell__print_word(FILE *out, const char *word);
  * and "(...)", innermost first; if that is not enough, only the end of the name is kept.
  */
 const char *short_name(char buf[static SHORT_NAME_SIZE], const char *name);
-/* The same, in memory that lives until the end of the block. */
+/* Like short_name(), in memory that lives until the end of the block. */
 #define SHORT_NAME(name) short_name((char[SHORT_NAME_SIZE]){0}, name)
 
 /* "did you mean": the known word nearest to a mistyped one. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A text that is made by printing it; and how a text ends. */
+/* Makes texts by printing them, and tests how a text ends. */
 #ifndef MTBPF_UTIL_TEXT_H
 #define MTBPF_UTIL_TEXT_H
 
@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The text that the statements print to the FILE named `out`. The caller frees the text. */
+/*
+ * The text that the statements print to the FILE named `out`, which the caller frees. NULL: out of
+ * memory.
+ */
 #define TEXT_OF(out, ...)                                                                          \
 	({                                                                                         \
 		char *text_ = NULL;                                                                \

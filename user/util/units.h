@@ -40,7 +40,7 @@ int units__parse_moment(const char *text, uint64_t *unix_ms);
 
 struct threshold {
 	uint64_t ns;
-	double percent; /* with ns 0: the percentile that is the threshold; 0: ns is it */
+	double percent; /* the percentile that is the threshold, if ns is 0; otherwise 0 */
 };
 
 /*

@@ -3,12 +3,12 @@
 #ifndef MTBPF_VIEW_ACCOUNT_H
 #define MTBPF_VIEW_ACCOUNT_H
 
-/* Parts of an iteration's time: each nanosecond belongs to one of them. */
+/* Parts of an iteration's time: each nanosecond belongs to one of them. "It" is the thread. */
 enum account_part {
 	ACCOUNT_CPU,		 /* it ran, in code that is known */
 	ACCOUNT_INTERRUPTS,	 /* it had a CPU, but that ran interrupts and softirqs */
-	ACCOUNT_RECLAIM_CPU,	 /* it freed memory before it got some, on the CPU, ... */
-	ACCOUNT_RECLAIM_BLOCKED, /* ... or blocked in that */
+	ACCOUNT_RECLAIM_CPU,	 /* it freed memory before it got some, on the CPU */
+	ACCOUNT_RECLAIM_BLOCKED, /* it was blocked while it freed memory */
 	ACCOUNT_BLOCKED,	 /* it waited for something */
 	ACCOUNT_RUNNABLE,	 /* woken, waiting for a CPU */
 	ACCOUNT_PREEMPTED,	 /* it could run on, but its CPU was taken */

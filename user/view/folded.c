@@ -18,7 +18,10 @@ struct folded {
 	VEC(uint32_t) of_call; /* the node of each call of the tree */
 };
 
-/* Finds or adds a child; 0: out of memory. Moves it to the front, so that loops find it at once. */
+/*
+ * Finds or adds a child; 0: out of memory. Moves the child to the front of its list, since the
+ * calls of a loop look up the same few children again and again.
+ */
 static uint32_t child_of(struct folded *folded, uint32_t parent, const char *name)
 {
 	struct stack_node *nodes = folded->nodes.v;

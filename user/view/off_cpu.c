@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-/* The next sum by falling time after `last` (NULL: the largest), or NULL. */
+/*
+ * Returns the sum that follows `last` if they are sorted by falling time; last NULL: the largest
+ * one. NULL: no more.
+ */
 static const struct off_cpu_sum *next(const struct off_cpu_sum *sums,
 				      const struct off_cpu_sum *last)
 {
@@ -39,7 +42,8 @@ void off_cpu__print_wait(FILE *out, const struct off_cpu *off_cpu, const struct 
 	}
 }
 
-void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call)
+void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call,
+		  uint64_t ns)
 {
 	const struct waits_for *wait = call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL
 					       ? call_tree__waits_for(tree, call)
@@ -50,7 +54,7 @@ void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const s
 	char text[WAITS_FOR_SIZE], other[WAITS_FOR_SIZE];
 	uint32_t index = (uint32_t)(call - tree->calls.v);
 
-	off_cpu->ns += call->end_ns - call->start_ns;
+	off_cpu->ns += ns;
 	for (size_t i = 0; i < OFF_CPU_MAX && wait; i++) {
 		struct off_cpu_sum *w = &off_cpu->waits[i];
 
@@ -58,7 +62,7 @@ void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const s
 		    strcmp(waits_for__format(w->wait, text), waits_for__format(wait, other)))
 			continue;
 		w->wait = w->wait ?: wait;
-		w->ns += call->end_ns - call->start_ns;
+		w->ns += ns;
 		break;
 	}
 	if (by)

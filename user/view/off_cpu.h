@@ -9,10 +9,14 @@
 
 #include "stack/call_tree.h"
 
-/* Limit of different names; further ones would have little time each. */
+/*
+ * At most this many different waits, and as many different names, are summed up; those that come
+ * later are ignored.
+ */
 #define OFF_CPU_MAX 8
-/* Names that are shown: at most OFF_CPU_SHOWN, each with at least 1/OFF_CPU_SHARE of the first's
- * time.
+/*
+ * At most OFF_CPU_SHOWN waits or names are printed, each with at least 1/OFF_CPU_SHARE of the time
+ * of the largest one.
  */
 #define OFF_CPU_SHOWN 3
 #define OFF_CPU_SHARE 3
@@ -28,14 +32,21 @@ struct off_cpu_sum {
 struct off_cpu {
 	struct off_cpu_sum waits[OFF_CPU_MAX], names[OFF_CPU_MAX];
 	uint64_t ns; /* total time off the CPU */
-	bool woken;  /* true: they woke it; false: they ran instead of it */
+	bool woken;  /* true: names are of threads that woke it; false: that ran instead */
 };
 
-/* Adds the wait of a call and its causes: short waits for the same program add up. */
-void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call);
+/*
+ * Adds ns of the call's self time, what the call waited for, and the threads that caused the wait.
+ * Waits with the same text add up, as do threads with the same name.
+ */
+void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call,
+		  uint64_t ns);
 /* The longest wait; NULL if that is less than a third of the time. */
 const struct waits_for *off_cpu__wait(const struct off_cpu *off_cpu);
-/* The thread or goroutine that caused most of it; NULL: less than a third of the time. */
+/*
+ * A thread or goroutine with the name that caused most of the time; NULL: that is less than a
+ * third.
+ */
 const struct done_by *off_cpu__most(const struct off_cpu *off_cpu);
 /*
  * Prints ": read of pipe:[812] (fd 5)", or ": chan receive and select": the longest wait and those

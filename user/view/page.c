@@ -17,11 +17,11 @@
 #define NAME_SIZE SHORT_NAME_SIZE
 /* Colours of causes; those that come after them share the last. */
 #define COLOURS 8
-/* Narrower frames are left out of a flame graph, in percent of the iteration. */
+/* Flame graphs leave out frames with less than this percentage of the iteration. */
 #define FRAME_LEAST 0.3
 #define ROW_HEIGHT  18
 #define ROWS_MAX    48
-/* Functions of a hot path. */
+/* A hot path shows at most HOT_MAX functions, each with at least 1/HOT_SHARE of the iteration. */
 #define HOT_MAX	  12
 #define HOT_SHARE 10
 
@@ -161,7 +161,7 @@ static int put_pattern(const struct page *page, size_t i)
 
 struct scale {
 	uint64_t first_ms, last_ms;
-	double low, high; /* decades of nanoseconds */
+	double low, high; /* log10 of nanoseconds, rounded to whole numbers */
 };
 
 static struct scale scale_of(const struct patterns *p)
@@ -346,14 +346,14 @@ static void put_flames(FILE *out, const struct summary *s)
 	if (!rows)
 		return;
 	fprintf(out,
-		"<h4>Where the time went: callers above, as wide as they took</h4>\n<svg "
+		"<h4>Where the time went: callers on top, the width is the time</h4>\n<svg "
 		"class=\"flame\" width=\"100%%\" height=\"%u\">\n",
 		rows * ROW_HEIGHT);
 	put_frames(out, s);
 	fputs("</svg>\n", out);
 }
 
-/* The hot path: the functions that have a tenth of the iteration. */
+/* Prints the hot path: the first HOT_MAX functions that have at least a tenth of the iteration. */
 static void put_hot_path(FILE *out, const struct summary *s)
 {
 	struct summary_call call = {0};
@@ -456,8 +456,8 @@ static int put_cause(const struct page *page, size_t i)
 
 		if (!pattern->entries.v[k].is_main)
 			fprintf(out,
-				"<p class=\"note\">another cause of <a href=\"#capture-%zu\">a "
-				"capture</a> of the cause that was larger there</p>\n",
+				"<p class=\"note\">also in <a href=\"#capture-%zu\">a "
+				"capture</a> that has a larger cause</p>\n",
 				at);
 		else if (page->is_shown[at])
 			put_capture(page, at, i);
@@ -472,7 +472,10 @@ static int put_cause(const struct page *page, size_t i)
 	return err;
 }
 
-/* Takes one capture of each cause in turn, so that each cause has some. */
+/*
+ * Chooses the captures that get a section: one of each cause in turn, until there are
+ * PAGE_CAPTURES_MAX.
+ */
 static void choose_shown(const struct page *page)
 {
 	size_t shown = 0;
@@ -518,7 +521,7 @@ static void put_head(const struct page *page)
 	fputs("</p></header>\n", out);
 }
 
-/* Each label with its values, and how many captures have them. */
+/* Prints each label with its values, and for each value the number of captures. */
 static void put_labels(const struct page *page)
 {
 	const struct patterns *p = page->p;

@@ -22,7 +22,7 @@ static bool is_hex(char c)
 static const char *const clones[] = {".constprop.", ".isra.", ".part.",	     ".cold",
 				     ".lto_priv.",  ".llvm.", ".localalias", ".__uniq."};
 
-/* glibc calls one function by several names. */
+/* Skips prefixes such as "__libc_", with which glibc has several names for one function. */
 static const char *skip_libc(const char *name)
 {
 	static const char *const prefixes[] = {"__GI_", "__libc_", "__"};
@@ -47,19 +47,20 @@ char *pattern__function(const char *name)
 	for (size_t i = 0; i < sizeof(clones) / sizeof(clones[0]); i++)
 		if ((at = strstr(copy, clones[i])) && at != copy)
 			*at = '\0';
-	/* Versions of a library's symbols; "@plt". */
+	/* Cuts off a symbol's version ("@GLIBC_2.2") or "@plt". */
 	at = strchr(copy, '@');
 	if (at && at != copy &&
 	    (at[1] == '@' || isupper((unsigned char)at[1]) || !strcmp(at, "@plt")))
 		*at = '\0';
-	/* "::h0123456789abcdef" of Rust's older names. */
+	/* Cuts off the hash of Rust's older names, "::h0123456789abcdef". */
 	n = strlen(copy);
 	while (digits < 16 && digits < n && is_hex(copy[n - 1 - digits]))
 		digits++;
 	if (digits == 16 && n > 19 && !strncmp(copy + n - 19, "::h", 3))
 		copy[n - 19] = '\0';
 	/*
-	 * Replaces the address in "[jit+0x1f]" or "0x7f12", which differs from process to process.
+	 * Replaces the address in "[jit+0x1f]" or "0x7f12", which differs from process to process,
+	 * by '*'.
 	 */
 	at = strstr(copy, "0x");
 	if (at && (copy[0] == '[' || at == copy) && is_hex(at[2])) {
@@ -103,7 +104,9 @@ static size_t number_len(const char *at, char before)
 /* The first port that Linux gives to clients; services have lower ones. */
 #define EPHEMERAL_FIRST 32768
 
-/* " (fd 5)", " (123)": the number of a descriptor or of a thread. */
+/*
+ * Length of the number of a descriptor or thread that begins here, " (fd 5)" or " (123)"; 0: none.
+ */
 static size_t bracket_len(const char *at)
 {
 	size_t n = !strncmp(at, " (fd ", 5) ? 5 : !strncmp(at, " (", 2) ? 2 : 0;
@@ -154,7 +157,7 @@ char *pattern__of(const char *of)
 
 /* Groups. */
 
-/* The other kinds hit whatever code runs, so their place is random. */
+/* Causes of the other kinds hit whatever code runs, so their place is random. */
 static bool has_place(enum cause_kind kind)
 {
 	return kind == CAUSE_CPU || kind == CAUSE_KERNEL || kind == CAUSE_BLOCKED ||
@@ -249,8 +252,10 @@ static bool has_build(const struct pattern *pattern, const char *build)
 	return false;
 }
 
-/* One build shows a path always in the same way: two different paths of it are not the same cause.
- * Unknown builds may be the same. */
+/*
+ * True if both have captures of one build, or of an unknown build, which may be the same. One build
+ * always shows a path in the same way, so two different paths of it are two causes.
+ */
 static bool share_build(const struct pattern *a, const struct pattern *b)
 {
 	for (size_t i = 0; i < a->entries.n; i++)
@@ -282,7 +287,7 @@ static bool knows_function(const struct patterns *p, const struct pattern *patte
 }
 
 /*
- * True if the shorter path is the longer one without functions that its build has inlined and does
+ * True if `shorter` is `longer` without functions that the build of `shorter` has inlined and does
  * not show.
  */
 static bool is_shortened(const struct patterns *p, const struct pattern *shorter,
@@ -434,7 +439,10 @@ ORDER(by_name, struct pattern_function, strcmp(x->name, y->name))
 ORDER(by_extra, struct pattern_function,
       COMPARE(y->extra_ns, x->extra_ns) ?: strcmp(x->name, y->name))
 
-/* A capture may have several functions that have the same name here: "[program+*]". */
+/*
+ * Adds the capture's functions. Several of them may have the same name after pattern__function(),
+ * such as "[program+*]": their times add up.
+ */
 static int add_functions(struct patterns *p, const struct summary *summary)
 {
 	size_t first = p->functions.n;
@@ -482,7 +490,7 @@ static void sum_functions(struct patterns *p)
 	VEC_SORT(&p->functions, by_extra);
 }
 
-/* A label that differs from capture to capture is not counted beyond this. */
+/* At most this many pairs of key and value are counted: a value may differ in each capture. */
 #define LABELS_MAX 256
 
 static int add_labels(struct patterns *p, const struct summary *summary)

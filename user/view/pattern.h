@@ -24,7 +24,7 @@ struct pattern_frame {
 struct pattern_entry {
 	const struct summary *summary;
 	const struct summary_cause *cause;
-	bool is_main; /* its largest */
+	bool is_main; /* the largest cause of that capture */
 };
 
 /* A cause of several captures. */
@@ -55,7 +55,7 @@ struct pattern_label {
 struct patterns {
 	const struct summary *summaries; /* the caller's */
 	size_t n;
-	size_t n_reports;			/* summaries with a report, and so causes */
+	size_t n_reports;			/* summaries with a report */
 	VEC(struct pattern) all;		/* most time lost first */
 	VEC(struct pattern_function) functions; /* most time lost first */
 	VEC(const char *) hosts;
@@ -69,13 +69,16 @@ struct patterns {
 int patterns__find(struct patterns *p, const struct summary *summaries, size_t n);
 void patterns__fini(struct patterns *p);
 
-/* The name without compilers' and versions' additions ("f.constprop.0", "f@GLIBC_2.2"); NULL: no
- * memory. */
+/*
+ * Returns the name by which captures are compared: without suffixes of compilers and versions
+ * ("f.constprop.0", "f@GLIBC_2.2"), glibc's prefixes, Rust's hashes and addresses. The caller frees
+ * it; NULL: no memory.
+ */
 char *pattern__function(const char *name);
 /*
- * `of`, the thing waited for, as it is compared: '*' for numbers, hashes and UUIDs, and without "
- * (fd 5)" or " (123)". Keeps ports below 32768 of IPv4 addresses, and quotas. The caller frees it;
- * NULL: no memory.
+ * Returns `of`, the thing waited for, as it is compared: numbers, hashes and UUIDs become '*', and
+ * numbers of descriptors and threads, as in "(fd 5)" or "(123)", are left out. Keeps ports below
+ * 32768 of IPv4 addresses, and quotas. The caller frees it; NULL: no memory.
  */
 char *pattern__of(const char *of);
 

@@ -88,7 +88,7 @@ static void print_pattern(FILE *out, const struct patterns *p, const struct patt
 	size_t also = pattern->entries.n - pattern->n_main;
 	char count[48];
 
-	/* "12+3": the largest cause of 12, and another one of 3. */
+	/* "12+3": it is the largest cause of 12 captures, and a smaller cause of 3 others. */
 	snprintf(count, sizeof(count), "%zu+%zu", pattern->n_main, also);
 	if (!also)
 		*strchr(count, '+') = '\0';
@@ -140,8 +140,8 @@ static void print_without_cause(FILE *out, const struct patterns *p)
 
 			n += other && !strcmp(other, why);
 		}
-		fprintf(out, "no cause in %zu capture%s: %s; %s\n", n, n == 1 ? "" : "s", why,
-			s->path);
+		fprintf(out, "no cause in %zu capture%s: %s; first: %s\n", n, n == 1 ? "" : "s",
+			why, s->path);
 	}
 }
 
@@ -249,7 +249,7 @@ static void add_account(cJSON *parent, const char *name, const uint64_t parts[st
 		json__add_number(object, account_parts[i].key, parts[i]);
 }
 
-/* Each capture, so that a script finds what belongs together. */
+/* Adds each capture with the index of its largest cause, so that a script can group captures. */
 static void add_captures(cJSON *root, const struct patterns *p)
 {
 	cJSON *list = cJSON_AddArrayToObject(root, "files");
@@ -307,7 +307,10 @@ int patterns__print_json(FILE *out, const struct patterns *p)
 
 /* CSV */
 
-/* A spreadsheet takes what begins with these for a formula: an apostrophe makes it text. */
+/*
+ * A spreadsheet takes text that begins with one of these characters for a formula, unless an
+ * apostrophe comes first.
+ */
 static void print_field(FILE *out, const char *text)
 {
 	fputc('"', out);
@@ -490,8 +493,8 @@ static const char *format_side(char buf[static 64], const struct side *side, dou
 static void print_changes(FILE *out, const struct changes *changes)
 {
 	fprintf(out,
-		"A has %zu captures, B %zu; excess per capture of the set, and in how "
-		"many:\n  %-6s %18s %18s  cause\n",
+		"captures with a report: %zu in A, %zu in B; extra time per capture, and "
+		"captures with the cause:\n  %-6s %18s %18s  cause\n",
 		changes->n_reports[0], changes->n_reports[1], "", "A", "B");
 	VEC_EACH(&changes->all, c) {
 		const struct pattern_entry *example = c->sides[1].worst ?: c->sides[0].worst;

@@ -19,7 +19,10 @@ struct phases {
 };
 
 void phases__begin(struct phases *phases);
-/* Ends the current phase and names it. Phases beyond PHASES_MAX are dropped. */
+/*
+ * Ends the current phase, names it, and begins the next one. `name` is not copied. Phases beyond
+ * PHASES_MAX are dropped.
+ */
 void phases__end(struct phases *phases, const char *name);
 /* "took 12.9 s: capturing 12.3 s, decoding 512 ms, writing the trace 83.0 ms" */
 void phases__say(const struct phases *phases);
@@ -28,8 +31,9 @@ void phases__say(const struct phases *phases);
 void next_step__say(const char *command, const char *file);
 
 /*
- * The message for stop__begin() (util/signals.h) in a decoding: that the output is missing, and the
- * command that still makes it, unless `recording` is NULL. The caller frees it; NULL: no memory.
+ * Returns the message that stop__begin() (util/signals.h) prints if a signal ends the decoding:
+ * that the output is missing and, if `recording` is not NULL, the command that makes it. The caller
+ * frees the message; NULL: no memory.
  */
 char *stopped__format(const char *recording, const char *output);
 

@@ -10,9 +10,12 @@
 #include "view/report_internal.h"
 #include "util/names.h"
 
-/* Page faults are named if there are this many more than usual, ... */
+/*
+ * Minor page faults are named if there are this many more than usual, and if they can explain half
+ * of the time.
+ */
 #define FAULTS_MANY 64
-/* ... and if they can have taken half of the time, at this much per 4 KiB fault. */
+/* The longest time that a minor fault of 4 KiB is assumed to take. */
 #define FAULT_MOST_NS 10000
 /* A cause with at least 1/NAMED_SHARE of the excess is named. */
 #define NAMED_SHARE 4
@@ -24,7 +27,7 @@ struct cause {
 	int64_t ns;
 	uint32_t path;
 	bool in_kernel;	       /* most of the time in `path` is the kernel's */
-	const struct row *row; /* the largest of its kind */
+	const struct row *row; /* its largest row; NULL: none */
 };
 
 struct causes {
@@ -149,7 +152,10 @@ static void add_cpu(struct causes *c)
 		named_ns = push_callees(c, &steps, &step);
 		if (named_ns && all_ns - named_ns < c->least_ns &&
 		    all_ns - named_ns + step.left_ns >= c->least_ns) {
-			/* The callees have too little of it: name this function. */
+			/*
+			 * Besides the callees, too much would stay unnamed: names this function,
+			 * with its callees, instead.
+			 */
 			while (steps.all.n &&
 			       c->r->paths.v[steps.all.v[steps.all.n - 1].path].parent == step.path)
 				steps.all.n--;
@@ -217,8 +223,8 @@ static void find_causes(struct causes *c, const struct report *r)
 }
 
 /*
- * The path of the row with the most time in the slow iteration: within row->inside, or anywhere; 0:
- * none.
+ * Of the row's paths, returns the one with the most time in the slow iteration: of those within
+ * row->inside or, with `anywhere`, of all. 0: none.
  */
 static uint32_t find_path(const struct report *r, const struct row *row, bool anywhere)
 {
@@ -295,7 +301,10 @@ uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind k
 	return n;
 }
 
-/* True if there were more faults than usual, enough to explain the time. */
+/*
+ * Prints the number of faults, "70 page faults, in ", and returns true, if there were so many more
+ * than usual that they can explain the time.
+ */
 static bool print_faults(FILE *out, const struct report *r, bool major, int64_t ns)
 {
 	enum mark_kind kind = major ? MARK_MAJOR_FAULT : MARK_FAULT;
@@ -454,7 +463,9 @@ static void print_cpu(FILE *out, const struct causes *c, const struct cause *cau
 	print_assist(out, c, cause);
 }
 
-/* Here only rows of goroutines have waits: until a thread runs the goroutine, which is ready. */
+/*
+ * Only a row of goroutines has a wait here: a goroutine that is ready waits for a thread to run it.
+ */
 static void print_waiting(FILE *out, const struct row *row)
 {
 	bool has_names = row->off_cpu.names[0].by, has_wait = row->off_cpu.waits[0].wait;
@@ -476,14 +487,14 @@ static void print_unknown(FILE *out, const struct report *r)
 {
 	uint64_t all_ns = report__slow_ns(r), seen_ns = all_ns - r->slow.ns[ACCOUNT_UNKNOWN];
 	uint64_t last_ns = report__slow(r)->end_ns - r->unseen_until_ns, bytes = r->ring_bytes;
-	/* Stacks are missing at the begin only: the ring had lost them. */
+	/* True if stacks are missing only at the begin, which the ring had lost. */
 	bool is_last = r->unseen_until_ns && last_ns <= seen_ns &&
 		       last_ns * 100 >= r->slow.ns[ACCOUNT_CPU] * 95;
 	bool is_large;
 
 	fprintf(out, "not recorded: ");
 	if (r->slow.ns[ACCOUNT_UNKNOWN] && !r->slow.ns[ACCOUNT_CPU])
-		fprintf(out, "no stack was recorded of it");
+		fprintf(out, "no stack of this iteration was recorded");
 	else if (r->slow.ns[ACCOUNT_UNKNOWN])
 		fprintf(out, "stacks cover %s%s of %s", is_last ? "the last " : "",
 			DURATION(is_last ? last_ns : seen_ns), DURATION(all_ns));
@@ -519,7 +530,7 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 		print_where(out, r, find_path(r, cause->row, false), cause->row->inside);
 		break;
 	case CAUSE_INTERRUPTS:
-		fprintf(out, "its CPU ran interrupts and softirqs, most of them in ");
+		fprintf(out, "its CPU ran interrupts and softirqs, most of that time during ");
 		print_where(out, r, 0, cause->row->inside);
 		break;
 	case CAUSE_WAITING:

@@ -54,8 +54,9 @@ static const struct call *find_measured(const struct call_tree *tree, const stru
 }
 
 /*
- * True if iterations are calls within another one that began before the probe was set: the trigger
- * measured one of them. An interpreter's main loop that calls itself is such a case.
+ * True if the iterations are calls inside a call of the same function that began before the probe
+ * was set, and the trigger measured one of them: for example an interpreter's main loop that calls
+ * itself.
  */
 static bool counts_in_unseen(const struct call_tree *tree, const struct hit_mark *hit)
 {
@@ -115,7 +116,10 @@ static int end_at_stall(struct report *r, const struct hit_mark *hit)
 	return add_period(r, start_ns, hit->time_ns);
 }
 
-/* True if at most a tenth is missing, such as the time of the start probe. */
+/*
+ * True if at most the first tenth of the iteration is missing in the tree, such as the time of the
+ * start probe.
+ */
 static bool has_whole(const struct call_tree *tree, uint64_t start_ns, uint64_t value_ns)
 {
 	return tree->calls.n && tree->calls.v[0].start_ns <= start_ns + value_ns / 10;
@@ -123,7 +127,7 @@ static bool has_whole(const struct call_tree *tree, uint64_t start_ns, uint64_t 
 
 /*
  * Finds the regions, which are between gaps, since nothing else was recorded. The first one may be
- * incomplete.
+ * incomplete, and is left out unless it is the slow one.
  */
 static int find_regions(struct report *r, const struct hit_mark *hit)
 {
@@ -143,7 +147,10 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 	/* With samples, missing time counts as not recorded. */
 	if (err || (!start && !r->sampled && !has_whole(r->tree, slow, hit->value_ns)))
 		return err;
-	/* Without pauses, the first period would begin where the snapshot before has ended. */
+	/*
+	 * Without a gap before the region in this snapshot, `start` is the begin of the snapshot,
+	 * or 0: long before the region.
+	 */
 	return add_period(r, start > slow ? start : slow, hit->time_ns);
 }
 
@@ -342,7 +349,10 @@ static const struct call_tree *find_tree(const struct report_input *input)
 
 		if (is_its && !any)
 			any = tree;
-		/* A request's calls may be in any of them: the first is the thread's own stack. */
+		/*
+		 * A request's calls may be in any tree of the thread: takes the first, its own
+		 * stack's.
+		 */
 		if (input->hit->since_tid)
 			continue;
 		if (!(is_its || (tree->coroutine && tree->pid == (pid_t)input->hit->pid)) ||

@@ -15,7 +15,7 @@ struct report_input {
 	size_t n_trees;
 	const struct hit_mark *hit; /* the trigger; iterations are of its function */
 	pid_t tid;	    /* with a request's key: the thread to report on; 0: that of the hit */
-	bool sampled;	    /* calls between samples are not seen, so calls are not counted */
+	bool sampled;	    /* made of samples: calls between them are neither seen nor counted */
 	size_t ring_bytes;  /* size of the ring of stacks if it was full; otherwise 0 */
 	bool is_of_several; /* there are other hits: the report says which one this is */
 };

@@ -39,7 +39,7 @@ struct row {
 	const char *name, *suffix;
 	enum row_kind kind;
 	struct off_cpu off_cpu;	       /* what the slow iteration waited for, and why */
-	const struct function *inside; /* of a kind: the function it was in; NULL: not known */
+	const struct function *inside; /* where time outside of functions was; NULL: not known */
 	uint64_t slow_ns, slow_calls;
 	uint64_t inclusive_ns;		      /* in the slow one, callees included */
 	uint64_t ordinary_ns, ordinary_calls; /* sums */
@@ -73,13 +73,13 @@ struct report {
 	VEC(struct period) periods;
 	size_t n_left_out;	       /* other slow iterations in the lookback: not in any mean */
 	struct account slow, ordinary; /* ordinary: the mean of those in `periods` */
-	VEC(struct row) rows;	       /* found by `slots` while filling; then sorted by excess */
+	VEC(struct row) rows;	       /* found by `by_key` while filling; then sorted by excess */
 	VEC(struct path) paths;
 	uint64_t unseen_until_ns; /* end of the last time without stacks in the slow one */
 	struct hash_index by_key; /* of rows, by key and `inside` */
 	size_t period;		  /* in sweep(): the current or next period */
 	size_t interrupts;	  /* in sweep(): the current or next interrupts_mark of the tree */
-	uint64_t interrupts_ns;	  /* total time of the marks before it */
+	uint64_t interrupts_ns;	  /* total time of the marks before that one */
 	VEC(uint32_t) path_at;	  /* in sweep(): paths of the open calls, by depth */
 	bool failed;
 };
@@ -91,8 +91,8 @@ int report__fill_rows(struct report *r);
  */
 void report__print_paths(FILE *out, const struct report *r);
 /*
- * Prints "iter > work > deep": the path from `first` on (0: from its begin) to `last`. Of a long
- * one the innermost functions are kept.
+ * Prints "iter > work > deep": the path from `first` (0: from its begin) to `last`. Of a long path,
+ * only the innermost functions are printed.
  */
 void report__print_path(FILE *out, const struct report *r, uint32_t first, uint32_t last);
 
@@ -124,7 +124,7 @@ void report__add_hit(struct cJSON *root, const struct hit_mark *hit);
 void report__add_account(struct cJSON *root, const struct report *r);
 
 enum mark_kind { MARK_FAULT, MARK_MAJOR_FAULT, MARK_MOVE };
-/* The part to which the time counts during which this call is the innermost one. */
+/* The part of the account for the time in which this call is the innermost one. */
 enum account_part report__part_of(const struct report *r, const struct call *call);
 /* Counts the marks in the slow iteration, or in all ordinary ones together. */
 uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind);
@@ -150,10 +150,10 @@ struct reasons {
 };
 
 /*
- * Finds why the slow iteration took longer: each cause that makes up a quarter of the excess, the
- * largest first, with its place and who caused it. None if it did not take longer, or for a request
- * with a key. In a trace of every call, the causes are functions whose own code or system calls
- * have the excess. 0 or -ENOMEM; reasons__fini() in any case.
+ * Finds why the slow iteration took longer: each cause with at least a quarter of the excess, or
+ * else the largest one; the largest first, with its place and who caused it. None if it did not
+ * take longer, or for a request with a key. In a trace of every call, the causes are functions
+ * whose own code or system calls have the excess. 0 or -ENOMEM; reasons__fini() in any case.
  */
 int report__reasons(const struct report *r, struct reasons *reasons);
 void reasons__fini(struct reasons *reasons);

@@ -125,13 +125,12 @@ static void print_accounts(FILE *out, const struct report *r)
 	if (r->periods.n > 1)
 		print_account(out, r, "ordinary", &r->ordinary);
 	if (r->hit.counted & COUNTED_NOT_STOLEN && !r->slow.ns[ACCOUNT_STOLEN])
-		fprintf(out,
-			"  stolen time is not known: this virtual machine has never been told of "
-			"any\n");
+		fprintf(out, "  stolen time is not known: the hypervisor has never reported any to "
+			     "this machine\n");
 	/* Moves are never a reason, since their cost is not known. */
 	if (moves < usual + MOVES_MANY || r->slow.ns[ACCOUNT_CPU] <= r->ordinary.ns[ACCOUNT_CPU])
 		return;
-	fprintf(out, "  it moved between CPUs %" PRIu64 " times", moves);
+	fprintf(out, "  the thread moved between CPUs %" PRIu64 " times", moves);
 	if (r->periods.n > 1)
 		fprintf(out, " (%" PRIu64 " in an ordinary iteration)", usual);
 	fputc('\n', out);
@@ -439,11 +438,12 @@ int report__print_difference(FILE *out, const struct report *a, const struct rep
 	VEC_SORT(&pairs, by_size);
 	print_set(out, "A", a);
 	print_set(out, "B", b);
-	fprintf(out, "  %11s %10s %10s  self time in the slow iteration of\n", "B - A", "A", "B");
+	fprintf(out, "  %11s %10s %10s  function (self time in its slow iteration)\n", "B - A", "A",
+		"B");
 	for (size_t i = 0; i < pairs.n && i < top && pairs.v[i].more_ns; i++)
 		print_pair(out, &pairs.v[i]);
 	if (!pairs.n || !pairs.v[0].more_ns)
-		fprintf(out, "  no function took longer in the one than in the other\n");
+		fprintf(out, "  no function differs in self time between A and B\n");
 out:
 	VEC_FINI(&pairs);
 	free(of_a);

@@ -9,7 +9,7 @@
 
 /* Paths with less than 1/SHOWN_SHARE of the slow iteration are not shown. */
 #define SHOWN_SHARE 10
-/* A function with nearly all of its caller's time shares its line. */
+/* A function with nearly all of its caller's time is printed on its caller's line. */
 #define CHAIN_PERCENT 95
 #define LINES_MAX     12
 /* Most names per line; the innermost are kept. */
@@ -30,7 +30,10 @@ static uint32_t add_path(struct report *r, uint32_t parent, const struct call *c
 	while (*link && r->paths.v[*link].key != key)
 		link = &r->paths.v[*link].next;
 	index = *link;
-	/* Moved to the front, so that loops find it at once. */
+	/*
+	 * Moves the path to the front of its list, since the calls of a loop look up the same few
+	 * paths again and again.
+	 */
 	if (index) {
 		*link = r->paths.v[index].next;
 		r->paths.v[index].next = r->paths.v[parent].first_child;
@@ -87,7 +90,10 @@ static bool is_shown(const struct report *r, uint32_t path)
 
 void report__print_paths(FILE *out, const struct report *r)
 {
-	/* Lines with callees left to show, and the callee shown last. */
+	/*
+	 * The lines whose callees are still to be printed: the last path of each, and the callee of
+	 * it that was printed last.
+	 */
 	struct {
 		uint32_t end, shown;
 	} open[LINES_MAX + 1] = {{0, 0}};
@@ -261,8 +267,9 @@ static void spend_row(struct report *r, struct row *row, enum account_part part,
 }
 
 /*
- * Adds and returns the time that interrupts took from the call in [start, end) on a CPU. Interrupts
- * while this function, or kernel code that it called, ran have a row.
+ * Adds and returns the time that interrupts took from the call in [start, end) on a CPU. It counts
+ * in a row of interrupts in this function or, if the call is kernel code, in the function that
+ * called the kernel.
  */
 static uint64_t spend_interrupts(struct report *r, const struct call *call, uint64_t start,
 				 uint64_t end, bool slow)
@@ -310,7 +317,8 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 			spend_path(r, call, p, end - start, taken, slow);
 			spend_row(r, row, of, end - start - taken, slow);
 			if (slow)
-				off_cpu__add(&row->off_cpu, r->tree, reclaim ? reclaim : call);
+				off_cpu__add(&row->off_cpu, r->tree, reclaim ? reclaim : call,
+					     end - start);
 			if (slow && part == ACCOUNT_UNKNOWN)
 				r->unseen_until_ns = end;
 		}

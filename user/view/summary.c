@@ -19,7 +19,7 @@
 #define FRAMES_MAX  400
 /* Threads beside the one that triggered. */
 #define THREADS_MAX 7
-/* A summary with more is damaged. */
+/* A summary with more causes is damaged. */
 #define CAUSES_MAX 16
 
 static void add_hit(cJSON *root, const struct hit_mark *hit)
@@ -93,7 +93,7 @@ static void add_functions(cJSON *root, const struct report *r)
 	}
 }
 
-/* Paths in pre-order; their tree may be too deep for a recursion. */
+/* Adds the paths in pre-order, without recursion, for which their tree may be too deep. */
 static void add_frames(cJSON *root, const struct report *r)
 {
 	cJSON *list = cJSON_AddArrayToObject(root, "frames"), *frame;
@@ -193,7 +193,10 @@ static void add_thread(cJSON *list, const struct call_tree *tree, const struct b
 	json__add_number(object, "tid", (uint64_t)tree->tid);
 	if (is_slow)
 		cJSON_AddTrueToObject(object, "slow");
-	/* The part that has most of each stretch; a space if the thread is unknown there. */
+	/*
+	 * Writes the letter of the part that has most of each stretch; a space if the thread is
+	 * unknown there.
+	 */
 	for (size_t i = 0; i < SUMMARY_BINS; i++) {
 		int most = -1;
 
@@ -205,7 +208,7 @@ static void add_thread(cJSON *list, const struct call_tree *tree, const struct b
 	json__add_text(object, "bins", text);
 }
 
-/* The thread that triggered, then those of the others that ran the longest meanwhile. */
+/* Adds the thread that triggered, then those of the others that ran the longest meanwhile. */
 static int add_threads(cJSON *root, const struct report *r)
 {
 	cJSON *list = cJSON_AddArrayToObject(root, "threads");

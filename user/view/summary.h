@@ -53,7 +53,7 @@ struct summary_frame {
 struct summary_cause {
 	enum cause_kind kind;
 	uint64_t ns;
-	const char *text, *of;		/* of: NULL if nothing says so */
+	const char *text, *of;		/* of: what it waited for, or who took the CPU; or NULL */
 	VEC(struct summary_frame) path; /* outermost first */
 };
 
@@ -68,7 +68,7 @@ struct summary_function {
 struct summary {
 	struct cJSON *root;
 	char *path;	       /* of the capture; summary__fini() frees it */
-	bool is_kept;	       /* in the capture's folder */
+	bool is_kept;	       /* it is stored in the capture's folder */
 	const char *no_report; /* reason for missing causes; NULL: there is a report */
 	const char *function, *command, *program, *build_id, *host; /* NULL: unknown */
 	const char *trace_id;					    /* of the request; NULL: none */
@@ -100,7 +100,7 @@ struct summary_call {
 	const char *name;
 	uint64_t ns; /* includes its callees */
 	const struct cJSON *item;
-	size_t n; /* up to this one */
+	size_t n; /* calls so far, this one included */
 };
 /* Moves to the next one, callers first; false: no more. Calls with little time are left out. */
 bool summary__next_call(const struct summary *s, struct summary_call *call);

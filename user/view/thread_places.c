@@ -23,7 +23,10 @@ static const struct thread_place *find(const struct thread_places *places, pid_t
 	return NULL;
 }
 
-/* Follows the owners from a thread: after as many steps as there are threads it is in a ring. */
+/*
+ * Follows the owners of mutexes from thread `from`: after as many steps as there are threads, the
+ * search is in a ring, or has ended. Stores the ring and returns its length; 0: none.
+ */
 static size_t follow(const struct thread_places *places, size_t from, size_t *ring)
 {
 	const struct thread_place *at = &places->all.v[from], *first;
@@ -105,7 +108,7 @@ static void print_place(FILE *out, const struct thread_places *places, size_t at
 		fprintf(out, ", and %zu more,", n - TIDS_MOST + 1);
 	fprintf(out, n ? " each " : " ");
 	if (owner)
-		fprintf(out, "waits for a mutex of thread %d (%s)", owner->tid, owner->comm);
+		fprintf(out, "waits for a mutex held by thread %d (%s)", owner->tid, owner->comm);
 	else if (place->doing == THREAD_WAITS && place->waits_for[0])
 		fprintf(out, "waits in %s", place->waits_for);
 	else
@@ -145,12 +148,13 @@ void thread_places__print(FILE *out, const struct thread_places *places)
 	for (size_t i = 0; i < places->all.n; i++)
 		print_place(out, places, i);
 	if (n)
-		fprintf(out, "deadlock: thread %d waits for a mutex of thread %d",
+		fprintf(out, "deadlock: thread %d waits for a mutex held by thread %d",
 			places->all.v[ring[0]].tid, places->all.v[ring[0]].owner);
 	if (n == 1)
 		fprintf(out, ", which is itself");
 	for (size_t i = 1; i < n; i++)
-		fprintf(out, ", which waits for one of thread %d", places->all.v[ring[i]].owner);
+		fprintf(out, ", which waits for one held by thread %d",
+			places->all.v[ring[i]].owner);
 	if (n)
 		fputc('\n', out);
 	for (size_t i = 0; i < places->all.n; i++)

@@ -323,7 +323,8 @@ static void test_too_much_is_cut_and_said(void **state)
 	for (size_t i = 0; i < f->rec.images.n; i++)
 		total += f->rec.images.v[i].size;
 	assert_int_equal(total, 16 * PAGE);
-	assert_non_null(strstr(f->said.text, "more code in memory than the limit of 64.0 KiB"));
+	assert_non_null(strstr(f->said.text,
+			       "more code outside of files (JIT) than the limit of 64.0 KiB"));
 	munmap(p, 64 * PAGE);
 }
 
@@ -343,7 +344,7 @@ static void test_no_process_copies_more_than_is_left(void **state)
 	assert_int_equal(live_code__take(&f->rec, &own, NULL), 0);
 	stderr_capture__end(&f->said);
 	assert_null(find_start(&f->rec, code));
-	assert_non_null(strstr(f->said.text, "more code in memory than the limit"));
+	assert_non_null(strstr(f->said.text, "more code outside of files (JIT) than the limit"));
 	pid_set__fini(&own);
 	munmap(code, 2 * PAGE);
 }

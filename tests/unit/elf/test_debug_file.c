@@ -244,6 +244,10 @@ static void test_places_of_a_build_id(void **state)
 	assert_string_equal(path, "/home/x/.debug/.build-id/ab/cdef/elf");
 	assert_int_equal(build_id__path("abcdef", 3, path, sizeof(path)), 0);
 	assert_string_equal(path, "/home/x/.cache/debuginfod_client/abcdef/executable");
+	setenv("DEBUGINFOD_CACHE_PATH", "/c", 1);
+	assert_int_equal(build_id__path("abcdef", 3, path, sizeof(path)), 0);
+	assert_string_equal(path, "/c/abcdef/executable");
+	unsetenv("DEBUGINFOD_CACHE_PATH");
 	assert_int_equal(build_id__path("abcdef", 4, path, sizeof(path)), -ENOENT);
 	assert_int_equal(build_id__path("", 0, path, sizeof(path)), -ENOENT);
 	assert_int_equal(build_id__path("../../etc/passwd", 0, path, sizeof(path)), -ENOENT);

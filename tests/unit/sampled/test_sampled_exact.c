@@ -425,9 +425,9 @@ static void test_a_hit_alone_is_told_of(void **state)
 	decoded__summarise(&decoded, &f->rec, out, 10);
 	fclose(out);
 	assert_non_null(strstr(text, "hit 1 of [iter], thread 43\n"));
-	assert_non_null(strstr(text, "no sample was taken before it"));
+	assert_non_null(strstr(text, "no sample was taken before the hit"));
 	assert_non_null(strstr(text, "innermost first: [iter]"));
-	assert_non_null(strstr(text, "it was the first hit"));
+	assert_non_null(strstr(text, "no hit came before this one"));
 	decoded__fini(&decoded);
 	free(text);
 }
@@ -452,7 +452,7 @@ static void test_last_branches_are_told_of(void **state)
 	hit->branches[1] = (struct mt_branch){.from = FIND + 0x20, .to = 0x999};
 	assert_int_equal(last_branches__print(out, hit, f->images), 0);
 	fclose(out);
-	assert_string_equal(text, "the last branches before it (LBR), the newest first:\n"
+	assert_string_equal(text, "the last branches before the hit (LBR), the newest first:\n"
 				  "  [main]+0x3 -> [iter]+0x0\n"
 				  "  [find]+0x20 -> 0x999\n");
 	free(text);

@@ -87,7 +87,7 @@ static void test_still_traced(void **state)
 		trace(trial.child, ends[1]);
 	close(ends[1]);
 	assert_int_equal(read(ends[0], &byte, 1), 1);
-	assert_string_equal(trial__find_harm(&trial), "it is stopped, or still traced");
+	assert_string_equal(trial__find_harm(&trial), "the target is stopped, or still traced");
 	kill(tracer, SIGKILL);
 	waitpid(tracer, NULL, 0);
 	close(ends[0]);
@@ -96,14 +96,14 @@ static void test_still_traced(void **state)
 static void test_probe(void **state)
 {
 	start(true);
-	assert_string_equal(trial__find_harm(&trial), "a probe is left in it");
+	assert_string_equal(trial__find_harm(&trial), "a probe is left in the target");
 }
 
 static void test_ended(void **state)
 {
 	start(false);
 	kill(trial.child, SIGKILL);
-	assert_string_equal(trial__find_harm(&trial), "it does not go on");
+	assert_string_equal(trial__find_harm(&trial), "the target does not run on");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

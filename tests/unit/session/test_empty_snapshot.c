@@ -29,11 +29,11 @@ static void test_text(void **state)
 	expect(&of_pt, PID, "nothing was recorded: process 5000000 ran no instruction");
 	expect(&of_pt, 0, "nothing was recorded: none of the processes ran an instruction");
 	expect(&short_one, PID,
-	       "nothing was recorded: no stack of process 5000000 came in the 3.21 ms that it was "
-	       "sampled");
+	       "nothing was recorded: no stack of process 5000000 was taken in 3.21 ms of "
+	       "sampling");
 	expect(&long_one, 0,
-	       "nothing was recorded: no stack of any of the processes came in the 2.00 s that it "
-	       "was sampled");
+	       "nothing was recorded: no stack of any of the processes was taken in 2.00 s of "
+	       "sampling");
 }
 
 static void expect_hint(const struct recording *rec, const char *hint)

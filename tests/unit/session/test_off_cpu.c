@@ -34,7 +34,8 @@ static void assert_blamed(struct call_tree *tree, const char *expected)
 	FILE *out = open_memstream(&text, &size);
 
 	for (size_t i = 0; i < tree->calls.n; i++)
-		off_cpu__add(&off_cpu, tree, &tree->calls.v[i]);
+		off_cpu__add(&off_cpu, tree, &tree->calls.v[i],
+			     tree->calls.v[i].end_ns - tree->calls.v[i].start_ns);
 	off_cpu__print(out, &off_cpu);
 	fclose(out);
 	assert_string_equal(text, expected);
@@ -104,7 +105,8 @@ static void assert_waits(struct call_tree *tree, const char *expected)
 	FILE *out = open_memstream(&text, &size);
 
 	for (size_t i = 0; i < tree->calls.n; i++)
-		off_cpu__add(&off_cpu, tree, &tree->calls.v[i]);
+		off_cpu__add(&off_cpu, tree, &tree->calls.v[i],
+			     tree->calls.v[i].end_ns - tree->calls.v[i].start_ns);
 	off_cpu__print_wait(out, &off_cpu, &inside);
 	fclose(out);
 	assert_string_equal(text, expected);

@@ -300,9 +300,11 @@ static void test_interrupts(void **state)
 	add_interrupts(f, 9 * MS, 11 * MS, MS);
 	add_interrupts(f, 15 * MS, 31 * MS, 14 * MS);
 	add_interrupts(f, 31 * MS, 41 * MS, 6 * MS);
-	assert_reason(f, "reason: its CPU ran interrupts and softirqs, most of them in work; 20.5 "
-			 "ms more than usual\n"
-			 "   and: on the CPU, in iter; 16.5 ms more than usual\n");
+	assert_reason(
+		f,
+		"reason: its CPU ran interrupts and softirqs, most of that time during work; 20.5 "
+		"ms more than usual\n"
+		"   and: on the CPU, in iter; 16.5 ms more than usual\n");
 }
 
 static void test_page_faults(void **state)

@@ -146,6 +146,8 @@ static void test_memory_reclaim(void **state)
 	assert_non_null(strstr(f->text, "\"on_cpu_ns\":1000000"));
 	assert_non_null(strstr(
 		f->text, "\"reason\":\"memory reclaim: the limit of a cgroup, most of it in "));
+	/* Each piece of the reclaim counts with its own time. */
+	assert_non_null(strstr(f->text, "\"for\":\"the limit of a cgroup\",\"ns\":2500000}"));
 }
 
 /* Those with stacks are the longer ones: their mean is not the mean of all. */
@@ -183,13 +185,13 @@ static void test_moves_between_cpus(void **state)
 	add_iterations(f);
 	for (uint64_t i = 0; i < 5; i++) {
 		write_json(f, &input);
-		assert_null(strstr(f->text, "it moved between CPUs"));
+		assert_null(strstr(f->text, "the thread moved between CPUs"));
 		*VEC_PUSH(&f->trees[1].faults) = (struct fault_mark){
 			.time_ns = 3 * MS + MS / 10 * i, .n = 1, .is_move = i != 0};
 	}
 	write_json(f, &input);
-	assert_non_null(
-		strstr(f->text, "  it moved between CPUs 4 times (0 in an ordinary iteration)\n"));
+	assert_non_null(strstr(
+		f->text, "  the thread moved between CPUs 4 times (0 in an ordinary iteration)\n"));
 	assert_non_null(strstr(f->text, "\"moves_between_cpus\":{\"slow\":4,\"ordinary\":0}"));
 	assert_null(strstr(f->text, "page fault"));
 }
@@ -247,12 +249,13 @@ static void test_difference(void **state)
 	assert_int_equal(report__print_difference(out, a, b, 3), 0);
 	fclose(out);
 	assert_string_equal(
-		f->text, "A: the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms\n"
-			 "B: the slow iteration of iter took 4.00 ms\n"
-			 "        B - A          A          B  self time in the slow iteration of\n"
-			 "     +2.00 ms     800 us    2.80 ms  main\n"
-			 "     -2.00 ms    2.00 ms       0 ns  stall\n"
-			 "     -1.00 ms    1.00 ms       0 ns  [syscall]\n");
+		f->text,
+		"A: the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms\n"
+		"B: the slow iteration of iter took 4.00 ms\n"
+		"        B - A          A          B  function (self time in its slow iteration)\n"
+		"     +2.00 ms     800 us    2.80 ms  main\n"
+		"     -2.00 ms    2.00 ms       0 ns  stall\n"
+		"     -1.00 ms    1.00 ms       0 ns  [syscall]\n");
 	report__free(a);
 	report__free(b);
 	VEC_FINI(&g.trees[1].calls);
@@ -270,10 +273,11 @@ static void test_no_difference(void **state)
 	assert_int_equal(report__print_difference(out, r, r, 3), 0);
 	fclose(out);
 	assert_string_equal(
-		f->text, "A: the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms\n"
-			 "B: the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms\n"
-			 "        B - A          A          B  self time in the slow iteration of\n"
-			 "  no function took longer in the one than in the other\n");
+		f->text,
+		"A: the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms\n"
+		"B: the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms\n"
+		"        B - A          A          B  function (self time in its slow iteration)\n"
+		"  no function differs in self time between A and B\n");
 	report__free(r);
 }
 

@@ -34,7 +34,8 @@ static void test_what_is_not_known_is_left_out(void **state)
 	assert_status((struct status_view){0}, "0 hits  0.0/s");
 	assert_status((struct status_view){.hits = 1, .threshold_ns = 1000},
 		      "1 hits  0.0/s  threshold 1.00 us");
-	assert_status((struct status_view){.hits = 9, .let_pass = 3}, "9 hits  0.0/s  3 let pass");
+	assert_status((struct status_view){.hits = 9, .let_pass = 3},
+		      "9 hits  0.0/s  3 skipped by limits");
 	assert_status((struct status_view){.hits = 2, .delay_ns = {1, 2, 3}},
 		      "2 hits  0.0/s  p50 1 ns  p99 2 ns  max 3 ns");
 }

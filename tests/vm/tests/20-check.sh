@@ -48,4 +48,4 @@ taskset 1 mtbpf check >/tmp/check.txt
 status=$?
 [ $status = 1 ] || fail "status $status while perf has Intel PT"
 is intel_pt missing '.*EBUSY; end the perf'
-is attach limited 'by samples; .*intel_pt'
+is attach limited 'works with samples; missing for Intel PT: .*intel_pt'

@@ -16,7 +16,7 @@ mtbpf report /tmp/x.mtbpf >/tmp/report || fail "no report"
 grep -E '^(thread|deadlock)' /tmp/report
 grep -Eq '^thread [0-9]+ has been in call [0-9]+ of transfer for .*, and still is, threshold 500 ms' /tmp/report ||
 	fail "not the stall: $(cat /tmp/report)"
-grep -Eq '^deadlock: thread ([0-9]+) waits for a mutex of thread ([0-9]+), which waits for one of thread \1$' /tmp/report ||
+grep -Eq '^deadlock: thread ([0-9]+) waits for a mutex held by thread ([0-9]+), which waits for one held by thread \1$' /tmp/report ||
 	fail "the deadlock is not named: $(cat /tmp/report)"
 grep -Eq 'waits in pause: .*main' /tmp/report || fail "the main thread is not where it waits: $(cat /tmp/report)"
 

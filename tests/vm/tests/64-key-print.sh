@@ -44,7 +44,7 @@ is_of() {
 # The object is the key: the pointer that is the second argument.
 attach object -start request_begin -stop request_end -key arg1,arg2 -duration-thresh 50ms \
 	-print 'str(arg2->path.data, arg2->path.len), str(arg2->method), arg2->at.number, (long)arg2'
-grep -q 'a request is from request_begin to request_end, by -key arg1,arg2' /tmp/out /tmp/err || fail "it does not tell what a request is"
+grep -q 'a request lasts from request_begin to request_end, by -key arg1,arg2' /tmp/out /tmp/err || fail "it does not tell what a request is"
 is "^hit [0-9]+ of request_end, thread ([0-9]+): [0-9.]+ m?s after -start in thread $target, key (0x[0-9a-f]+), str\(arg2->path.data, arg2->path.len\) \"([^\"]*)\", str\(arg2->method\) \"([A-Z]*)\", arg2->at.number ([0-9]+), \(long\)arg2 ([0-9]+), threshold"
 is_of "${BASH_REMATCH[5]}" "${BASH_REMATCH[3]}" "${BASH_REMATCH[4]}"
 [ "${BASH_REMATCH[1]}" != "$target" ] || fail "the first thread does not end requests"
@@ -65,7 +65,7 @@ is "^hit [0-9]+ of request_end, thread [0-9]+: [0-9.]+ m?s after -start in threa
 
 # The time between two hits with one key, which is the worker's number.
 attach delay -symbol request_end -key arg1 -delay-thresh 20ms -print arg1,arg2-\>at.number
-is 'of request_end, thread ([0-9]+): [0-9.]+ m?s after the one with this key before in thread ([0-9]+), key (0x)?([0-2]), arg1 ([0-9]+), arg2->at.number [0-9]+, '
+is 'of request_end, thread ([0-9]+): [0-9.]+ m?s after the one before it with this key in thread ([0-9]+), key (0x)?([0-2]), arg1 ([0-9]+), arg2->at.number [0-9]+, '
 [ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ] && [ "${BASH_REMATCH[4]}" = "${BASH_REMATCH[5]}" ] || fail "the key is not the worker: $line"
 
 # A call: what it got, and what it returns.
@@ -83,7 +83,7 @@ is 'key (0x)?([0-2]), \(int\)arg2->4 ([0-9]+), str\(\(char \*\)arg2->24\) "/(slo
 start /build/programs/signals -scale small -pause 5ms
 writer=$pid requests=$target target=$pid
 attach descriptor -symbol syscall:write -key arg1 -delay-thresh 1us -print arg1
-is 'of syscall:write, thread ([0-9]+): [0-9.]+ [mun]?s after the one with this key before in thread ([0-9]+), key ([0-9a-fx]+)(, in [a-z_]+)?, arg1 ([0-9]+)'
+is 'of syscall:write, thread ([0-9]+): [0-9.]+ [mun]?s after the one before it with this key in thread ([0-9]+), key ([0-9a-fx]+)(, in [a-z_]+)?, arg1 ([0-9]+)'
 [ $((BASH_REMATCH[3])) = "${BASH_REMATCH[5]}" ] || fail "the key is not the descriptor: $line"
 # The number of bytes is the same at both calls.
 attach region -start syscall:write -stop syscall:read -key arg3 -duration-thresh 1us -print arg3

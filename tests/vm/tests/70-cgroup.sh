@@ -94,7 +94,7 @@ refused() {
 }
 code=2
 refused "function 'one_itr'" -cgroup box -symbol one_itr
-refused "no cgroup 'nowhere'" -cgroup nowhere
+refused "cannot open the cgroup 'nowhere'" -cgroup nowhere
 refused 'is not a cgroup' -cgroup /tmp
 # A limit, as locked memory and open files are.
 code=1

@@ -59,4 +59,4 @@ echo 1 >/sys/kernel/tracing/events/probe_mtbpf/left/enable
 mtbpf selftest -source pt -only "target afterwards" >/tmp/out 2>&1
 echo 0 >/sys/kernel/tracing/events/probe_mtbpf/left/enable
 perf probe -q -d left
-grep -E '^pt +target afterwards +failed +a probe is left in it' /tmp/out || fail "a probe that is left: $(cat /tmp/out)"
+grep -E '^pt +target afterwards +failed +a probe is left in the target' /tmp/out || fail "a probe that is left: $(cat /tmp/out)"

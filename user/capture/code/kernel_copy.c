@@ -24,8 +24,8 @@
 #define MODULE_MAX (64ull << 20)
 #define TEXT_MAX   (256ull << 20)
 /*
- * kallsyms lacks sizes: this is far more than most BPF programs have, and the bytes after their end
- * are zeroes.
+ * The bytes that are copied for each symbol of is_made(), since kallsyms lacks sizes: far more than
+ * most BPF programs have. The bytes after their end are zeroes.
  */
 #define MADE_MAX (64ull << 10)
 
@@ -39,7 +39,7 @@ static int add_range(kernel_range_vec *ranges, uint64_t start, uint64_t end)
 	return VEC_ADD(ranges, range);
 }
 
-/* "[bpf]": JIT code; "[__builtin__ftrace]", "[__builtin__kprobes]": trampolines and slots. */
+/* True for code that the kernel makes: of BPF programs, and ftrace's and kprobes' trampolines. */
 static bool is_made(const struct kallsym *sym)
 {
 	static const char *const makers[] = {"bpf", "__builtin__ftrace", "__builtin__kprobes"};
@@ -102,7 +102,9 @@ static const struct kernel_refusal refusals[] = {
 	[LOCKED] = {-EPERM, "lockdown=confidentiality forbids reading /proc/kcore",
 		    "boot with lockdown=integrity"},
 	[NO_RIGHT] = {-EPERM, "/proc/kcore may not be read", "run as root (CAP_SYS_RAWIO)"},
-	[UNREADABLE] = {-EIO, "/proc/kcore cannot be opened", "'mtbpf check' shows what is there"},
+	[UNREADABLE] = {-EIO, "/proc/kcore cannot be opened",
+			"'mtbpf check' shows what is "
+			"missing"},
 };
 
 /* Reports lockdown first: it may hide the addresses, too, and no sysctl helps then. */
@@ -151,7 +153,7 @@ int kernel_access__refuse(bool with_code)
 	if (!refusal)
 		return 0;
 	log__error("cannot %s the kernel: %s", with_code ? "trace" : "sample", refusal->what);
-	log__hint("%s; or leave out -trace-include-kernel", refusal->remedy);
+	log__hint("%s; or leave out -trace-include-kernel or -trace-kernel-only", refusal->remedy);
 	return refusal->err;
 }
 
@@ -293,7 +295,7 @@ static int read_text(const char *proc, const char *name, char **text)
 	return fs__read(path, text, &len);
 }
 
-/* Without the code, the whole file is a hole. */
+/* Without the code, the file is a hole after its headers. */
 static int make_file(const char *proc, bool with_code, struct rec_kernel *kernel)
 {
 	/* A copy in memory would double what the capture needs: it goes to a disk with room. */

@@ -52,7 +52,7 @@ static size_t read_page_of(void (*function)(void), bool on_return, const char *p
 	fd = on_return ? uprobe_event__open(&spec) : uprobe_event__open_in_group(&spec, &group);
 	if (fd < 0)
 		return 0;
-	/* From the first hit on an instruction may be optimised. */
+	/* At the first hit, the kernel may replace the instruction by a call of the page. */
 	function();
 	function();
 	mappings__read(&maps, getpid());
@@ -111,7 +111,7 @@ static int add_map(struct recording *rec, pid_t pid, const struct mapping *m, ui
 /* arch/x86/include/asm/uprobes.h: UPROBE_XOL_SLOT_BYTES; slot 0 is the trampoline's. */
 #define SLOT_SIZE 128
 
-/* kernel/events/uprobes.c: xol_add_vma() maps it as high as it can, below TASK_SIZE. */
+/* kernel/events/uprobes.c: xol_add_vma() maps the page as high as possible, below TASK_SIZE. */
 static const struct mapping usual_place = {
 	.start = 0x7fffffffe000, .end = 0x7ffffffff000, .path = (char *)"[uprobes]"};
 
@@ -375,8 +375,8 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 	if (!err && rec->images.n > before)
 		err = copy_perf_map(&copier);
 	if (copier.cut)
-		log__warn("process %d has more code in memory than the limit of %s: %s of it are "
-			  "not recorded and show as gaps",
+		log__warn("process %d has more code outside of files (JIT) than the limit of %s: "
+			  "%s of this code are not recorded and show as gaps",
 			  (int)pid, BYTES(limit), BYTES(copier.cut));
 	return err;
 }
@@ -430,8 +430,9 @@ static int add_found(struct recording *rec, const struct rec_map *map)
 	     i++)
 		found = try_path(&file, map, path);
 	if (!found) {
-		log__warn("%s has changed since it ran: the recording does not contain it",
-			  map->path);
+		log__warn(
+			"the original file of %s was not found: the recording does not contain it",
+			map->path);
 		log__hint("put the original file (build ID %s) back at that path",
 			  map->build_id[0] ? map->build_id : "not known");
 	}
@@ -634,7 +635,7 @@ int live_code__take(struct recording *rec, const struct pid_set *pids, const str
 	size_t n = pids->n;
 	int err = cgroup ? cgroup__processes(cgroup, &in_it, &n) : 0;
 
-	/* All of its processes may have ended, and the cgroup may have been removed. */
+	/* The cgroup may have been removed, after all of its processes have ended. */
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	for (size_t i = 0; !err && i < n; i++) {

@@ -43,7 +43,7 @@ static inline int event_place__open(const struct event_place *place, struct perf
 
 /* attr.aux_action, which Debian 12's header does not name yet (include/uapi/linux/perf_event.h). */
 
-/* Since Linux 6.13, and in Debian's 6.12. Other kernels refuse the event: EINVAL. */
+/* Values of attr.aux_action. Linux before 6.13 (Debian: 6.12) refuses the event: EINVAL. */
 enum aux_action {
 	AUX_START_PAUSED = 1, /* for the event with the AUX area */
 	AUX_PAUSE = 2,	      /* for another event in its group, at each overflow */

@@ -17,7 +17,7 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* 0 too if the process has ended: some of several may have. */
+/* Returns 0 also if the process has ended: of several processes, some may have. */
 static int add_process(struct followed *f, pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -99,7 +99,7 @@ void followed__forget_ended(struct followed *f)
 			epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
 }
 
-/* True while one of the followed processes, or a process of the cgroup, is alive. */
+/* True while a followed process, or one of the cgroup, is alive. Forgets those that have ended. */
 static bool is_alive(struct followed *f)
 {
 	if (f->config->cgroup)
@@ -450,7 +450,7 @@ static void begin(struct followed *f, pid_t pid, pid_t tid)
 						  &now_ns);
 		if (!err)
 			err = process_note__thread(&f->pending, pid, tid, now_ns);
-		/* It may have executed another program before its events were open. */
+		/* A new process may have executed another program before its events were open. */
 		if (!err && tid == pid)
 			err = process_note__maps(&f->pending, pid, now_ns);
 	}

@@ -22,7 +22,7 @@ struct followed_process {
 	int fd; /* a pidfd(2) */
 };
 
-/* The first member of a source's ring, which has its records of one thread or CPU. */
+/* The first member of the struct in which a source keeps a ring: of one thread, or of one CPU. */
 struct followed_ring {
 	struct event_place place; /* cpu -1: a thread; otherwise a CPU */
 	pid_t pid;		  /* for a thread: its process */
@@ -35,21 +35,21 @@ typedef VEC(struct followed_ring *) followed_ring_vec;
 
 /* The functions of a source that opens rings for what is followed. */
 struct followed_ops {
-	size_t ring_size; /* bytes of the source's ring */
+	size_t ring_size; /* of the struct that begins with struct followed_ring */
 	/* Opens the ring for this place, disabled. 0 or -errno. */
 	int (*open_ring)(struct source *source, struct followed_ring *ring,
 			 const struct event_place *place);
 	void (*close_ring)(struct followed_ring *ring);
 	/*
-	 * Enables the ring of a thread that began after the start, and sets *time_ns to the time of
-	 * that. 0 or -errno.
+	 * Enables the ring of a thread that began after the start, and sets *time_ns to the current
+	 * time. 0 or -errno.
 	 */
 	int (*enable_ring)(struct source *source, struct followed_ring *ring, uint64_t *time_ns);
 	/* Ends recording in a ring. */
 	void (*disable_ring)(struct followed_ring *ring);
 	/*
-	 * Keeps the contents of a ring that will be closed. False: the ring must stay open. NULL:
-	 * all rings may be closed.
+	 * Called before the ring of an ended thread is closed to make room; saves its contents if
+	 * needed. False: the ring must stay open. NULL: all rings may be closed.
 	 */
 	bool (*may_close)(struct source *source, struct followed_ring *ring);
 	/* True if the memory allows this number of rings. */
@@ -68,7 +68,7 @@ struct followed {
 	struct sideband sideband;
 	struct recording pending;		/* the records of the sideband so far */
 	struct pid_set pids;			/* the recorded processes; empty for a cgroup */
-	struct pid_set tids;			/* the recorded threads of these processes */
+	struct pid_set tids;			/* threads that have a ring and have not ended */
 	VEC(struct followed_process) processes; /* processes that have not exited */
 	struct pid_set left_out;		/* threads that began when the memory was full */
 	uint64_t n_left_out;			/* number of these that have ended */
@@ -124,8 +124,8 @@ void followed__cpus(const struct followed *followed, const struct cgroup *cgroup
 bool followed__has_ring(const struct followed *followed, pid_t pid);
 
 /*
- * Records the current threads (or main threads) of all processes, and their mappings, except those
- * before an execve. 0 or -errno.
+ * Records the current threads (or main threads) of all processes, and the processes' mappings (not
+ * of a child before its execve). 0 or -errno.
  */
 int followed__note(struct followed *followed, uint64_t time_ns);
 /* Like followed__note(), for one process. It is not an error if it has ended. */

@@ -15,8 +15,8 @@
 #define RING_SIZE 4096
 
 /*
- * A thread that is preempted between two of the readings takes a point that is wrong by that time.
- * Of several points the fastest is used.
+ * How many points are taken; the one read fastest is used. If the thread is preempted between the
+ * readings of a point, the point is wrong by that time.
  */
 #define POINTS 8
 

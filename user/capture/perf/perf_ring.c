@@ -156,7 +156,7 @@ int perf_ring__read_aux(const struct perf_ring *ring, uint8_t **data, size_t *si
 	const uint8_t *end = ring->aux + ring->aux_size;
 	size_t behind = 0;
 
-	/* The area starts as zeroes, and no PT packet but PAD is zero: the rest is old. */
+	/* The area starts as zeroes: a byte after the head that is not zero is old data. */
 	*wrapped = false;
 	for (const uint8_t *byte = ring->aux + head; byte < end && !*wrapped; byte++)
 		*wrapped = *byte;
@@ -178,7 +178,7 @@ void ring_limits__explain(int err, const char *what)
 {
 	if (err == -ESRCH) {
 		log__error("the process has exited");
-		log__hint("start it again, and attach to its new pid");
+		log__hint("start the process again, and use its new pid");
 		return;
 	}
 	log__error("cannot %s: %s", what, strerror(-err));
@@ -248,8 +248,8 @@ int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, s
 
 	if (n * each <= fits)
 		return 0;
-	log__error("the trace needs %s of locked memory (%zu thread%s), and %s are allowed: "
-		   "kernel.perf_event_mlock_kb %llu x %u CPUs, and RLIMIT_MEMLOCK",
+	log__error("the trace needs %s of locked memory (%zu ring%s), but only %s can be locked: "
+		   "kernel.perf_event_mlock_kb %llu x %u CPUs, plus RLIMIT_MEMLOCK",
 		   BYTES(n * each), n, n == 1 ? "" : "s", BYTES(fits),
 		   (unsigned long long)limits->mlock_kb, limits->cpus);
 	while (size >= AUX_MIN && n * (each - aux_size + size) > fits)
@@ -276,14 +276,14 @@ int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each)
 	fs__allow_open_files(n * fds_each);
 	getrlimit(RLIMIT_NOFILE, &allowed);
 	if (allowed.rlim_cur < fds) {
-		log__error("%zu threads need %llu open files, but %llu are allowed", n,
+		log__error("%zu rings need %llu open files, but %llu are allowed", n,
 			   (unsigned long long)fds, (unsigned long long)allowed.rlim_cur);
 		log__hint("'ulimit -n %llu' allows more; " BY_CPU, (unsigned long long)fds);
 		return -EMFILE;
 	}
 	if (max > 0 && mappings > (size_t)max) {
-		log__error("%zu threads need %zu mappings, and vm.max_map_count is %ld", n,
-			   mappings, max);
+		log__error("%zu rings need %zu mappings, and vm.max_map_count is %ld", n, mappings,
+			   max);
 		log__hint("'sysctl vm.max_map_count=%zu' allows more; " BY_CPU, mappings);
 		return -EMFILE;
 	}

@@ -20,7 +20,7 @@ struct perf_ring {
 	size_t data_size; /* a power of two */
 	uint8_t *aux;	  /* NULL: none */
 	size_t aux_size;
-	uint64_t mark; /* for a backward ring: older data is not read */
+	uint64_t mark; /* for a backward ring: the head at perf_ring__clear() */
 };
 
 enum perf_ring_use {

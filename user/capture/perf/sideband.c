@@ -17,7 +17,7 @@ void switch_log__fini(struct switch_log *log)
 	VEC_FINI_EACH(&log->cpus, e, VEC_FINI(&e->list));
 }
 
-/* Returns the CPU's switches, added if new. NULL: out of memory. */
+/* Finds the CPU's switches, or adds an empty list. NULL: out of memory. */
 static struct cpu_switches *of_cpu(struct switch_log *log, int cpu)
 {
 	struct cpu_switches *c;

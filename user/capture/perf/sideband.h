@@ -50,7 +50,7 @@ struct cpu_switches {
 	int cpu;
 	VEC(struct rec_switch) list; /* ascending by time */
 	uint64_t last_ns;	     /* time of the latest switch, or of the start */
-	/* The least number of trace bytes written so far, and the ring's head. */
+	/* A lower bound of the trace bytes written so far, and the ring's last known head. */
 	uint64_t written, head;
 	/*
 	 * `written` at mark_ns. When a full ring's size more is written, nothing older than mark_ns
@@ -70,7 +70,7 @@ void switch_log__fini(struct switch_log *log);
 /* The meaning of a record for its CPU and its thread. */
 enum switch_event {
 	SWITCH_BEGAN, /* the thread runs; used only as the first record of the CPU */
-	SWITCH_ON,    /* it runs from now on; 0 and 0: no recorded thread */
+	SWITCH_ON,    /* the thread runs from now on; pid and tid 0: no recorded thread */
 	SWITCH_OFF,   /* it has run until now */
 	SWITCH_LOST,  /* records are missing since the CPU's last one: it is unknown who ran */
 };
@@ -103,7 +103,7 @@ struct sideband {
 	/* For sideband__collect(): */
 	VEC(uint8_t) bytes;
 	VEC(struct waiting_record) waiting;
-	uint64_t collect_ns; /* start of the latest collection; 0: none yet */
+	uint64_t collect_ns; /* start of the current collection; 0: none */
 	/* For rings per CPU: */
 	struct switch_log log;
 	VEC(struct rec_thread) joined; /* threads moved into the cgroup; the caller clears this */

@@ -66,8 +66,8 @@ static int add_semaphore(const struct uprobe_spec *spec, struct perf_event_attr 
 			   "uprobe/format/ref_ctr_offset: %s",
 			   strerror(err ? -err : EINVAL));
 	else
-		log__error("the USDT probe's semaphore cannot be used: it is at %#llx of %s, more "
-			   "than 4 GiB from its begin",
+		log__error("the USDT probe's semaphore cannot be used: its offset %#llx in %s is "
+			   "more than 4 GiB",
 			   (unsigned long long)spec->semaphore, spec->path);
 	log__hint("name the function that contains the probe instead: -symbol NAME");
 	return -EOPNOTSUPP;
@@ -97,7 +97,7 @@ static int fill_attr(const struct uprobe_spec *spec, struct perf_event_attr *att
 		/* With exclude_kernel, a kprobe's hits would be dropped (perf_tp_event_match()). */
 		.exclude_kernel = !spec->function,
 		.wakeup_events = 1,
-		/* The member is also kprobe_func. */
+		/* A union: for a kprobe, the same member is kprobe_func. */
 		.uprobe_path = (uintptr_t)(spec->function ?: spec->path),
 		.probe_offset = spec->function ? 0 : spec->offset,
 	};
@@ -279,7 +279,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
 		search->offset = phdr->p_offset + (search->address - start);
 		search->err = 0;
 	}
-	return 1; /* the program itself comes first: no further */
+	return 1; /* stops: the first object is the program itself */
 }
 
 int own_probe__spec_of(struct uprobe_spec *spec, uintptr_t address)
@@ -322,7 +322,7 @@ struct tracefs_probe {
 	const char *list; /* uprobe_events or kprobe_events in tracefs */
 	char name[64];
 	pid_t janitor;
-	int janitor_pipe; /* end of file here means that mtbpf has ended */
+	int janitor_pipe; /* the write end: when it is closed, the janitor removes the probe */
 };
 
 /* place: the mount point; NULL: a private mount, which ends with its descriptor. */
@@ -334,7 +334,7 @@ static int open_tracefs(const char **place)
 	int dir;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		/* Without O_DIRECTORY: debugfs would mount it for good, for everybody. */
+		/* O_DIRECTORY would make debugfs mount tracefs, for good and for everybody. */
 		dir = open(places[i], O_PATH | O_CLOEXEC);
 		*place = places[i];
 		if (dir >= 0 && !fstatat(dir, "uprobe_events", &st, 0))
@@ -437,7 +437,7 @@ int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *
 		return -ENOMEM;
 	p->janitor_pipe = -1;
 	p->list = spec->function ? "kprobe_events" : "uprobe_events";
-	/* Before the fork: with an empty name the janitor would remove the probes of all others. */
+	/* Set before the fork: with an empty name, the janitor would remove all probes of GROUP. */
 	snprintf(p->name, sizeof(p->name), "probe_%d_%zu", getpid(), number);
 	p->dir = open_tracefs(&place);
 	err = p->dir < 0 ? p->dir : start_janitor(p);

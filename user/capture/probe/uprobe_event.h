@@ -24,7 +24,7 @@ struct uprobe_spec {
 	const char *path; /* any path that reaches the inode; see process__mapping_path() */
 	/* A function of the kernel, for a kprobe; instead of path, offset and semaphore. */
 	const char *function;
-	/* An address of user code, for a breakpoint of the CPU; instead of all of these. */
+	/* An address of user code, for a breakpoint of the CPU; instead of path and function. */
 	uint64_t breakpoint;
 	uint64_t offset;    /* file offset of the probed instruction */
 	pid_t pid;	    /* the process, all of whose threads hit the probe; -1: everybody */
@@ -76,7 +76,7 @@ struct uprobe_group {
 	int leader;	     /* the group's leader; -1: the event leads its own group */
 	unsigned int action; /* enum aux_action on the leader's AUX output at a hit; 0: none */
 	bool disabled;	     /* waits for PERF_EVENT_IOC_REFRESH */
-	bool enable_on_exec; /* and then for the process's execve */
+	bool enable_on_exec; /* after that, the execve of the process enables the event */
 	uint32_t tracepoint; /* the id of a tracefs uprobe; 0: a probe of its own, from spec */
 };
 

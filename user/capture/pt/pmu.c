@@ -127,7 +127,7 @@ static const struct {
 
 static int bad_term(const char *term)
 {
-	log__error("-timer-resolution: '%s' is not a setting of Intel PT's clocks", term);
+	log__error("-timer-resolution: '%s' is not a valid setting of Intel PT", term);
 	log__hint("cyc, cyc_thresh=N, mtc, mtc_period=N, psb_period=N, noretcomp, ptw, "
 		  "fup_on_ptw, pwr_evt, event: as in "
 		  "-timer-resolution " CUSTOM "cyc,cyc_thresh=1,mtc,mtc_period=3");
@@ -252,7 +252,7 @@ static int check_exact(const struct pt_timing *t, const struct pt_pmu *pmu)
 		{"mtc", t->mtc, pmu->cap_mtc && pmu->mtc.width},
 		{"noretcomp", t->noretcomp, pmu->noretcomp.width},
 		{"ptw", t->ptw, pmu->cap_ptwrite && pmu->ptw.width},
-		{"fup_on_ptw without ptw", t->fup_on_ptw, t->ptw && pmu->fup_on_ptw.width},
+		{"fup_on_ptw, which needs ptw", t->fup_on_ptw, t->ptw && pmu->fup_on_ptw.width},
 		{"pwr_evt", t->pwr_evt, pmu->cap_power_events && pmu->pwr_evt.width},
 		{"event", t->event, pmu->cap_event_trace && pmu->event.width},
 	};
@@ -296,9 +296,9 @@ static void fit(struct pt_timing *t, const struct pt_pmu *pmu)
 		t->pwr_evt = pwr_evt;
 	}
 	t->mtc = t->mtc && pmu->cap_mtc;
-	/* Programs that write no values pay nothing for it. */
+	/* PTWRITE packets cost nothing in programs that do not use the instruction. */
 	t->ptw = t->fup_on_ptw = pmu->cap_ptwrite && pmu->ptw.width;
-	/* This costs a few bytes per interrupt. */
+	/* Event Trace costs a few bytes per interrupt. */
 	t->event = pmu->cap_event_trace && pmu->event.width;
 	t->mtc_period = nearest_legal(pmu->cap_mtc_periods, t->mtc_period);
 	t->cyc_thresh = nearest_legal(pmu->cap_cycle_thresholds, t->cyc_thresh);
@@ -324,7 +324,10 @@ int pt_timing__config(const struct pt_timing *timing, const struct pt_pmu *pmu, 
 	*config = put(pmu->tsc, 1) | put(pmu->noretcomp, t.noretcomp) | put(pmu->ptw, t.ptw) |
 		  put(pmu->fup_on_ptw, t.fup_on_ptw) | put(pmu->pwr_evt, t.pwr_evt) |
 		  put(pmu->event, t.event);
-	/* Bit 0 only tells the kernel that `branch` is meant as it says: both or neither. */
+	/*
+	 * Bit 0 (pt) makes the kernel obey `branch`, which is otherwise always on
+	 * (arch/x86/events/intel/pt.c: pt_config()): sets both or neither.
+	 */
 	if (pmu->pt.width && pmu->branch.width)
 		*config |= put(pmu->pt, 1) | put(pmu->branch, 1);
 	if (t.mtc)

@@ -36,10 +36,12 @@ static void explain_no_pmu(void)
 	if (is_known && strstr(text, "hypervisor"))
 		log__error("no Intel PT: this is a virtual machine, and hypervisors rarely pass PT "
 			   "to guests");
-	else if (!is_known || !strstr(text, "GenuineIntel"))
+	else if (is_known && !strstr(text, "GenuineIntel"))
 		log__error("no Intel PT: this is not an Intel CPU");
 	else
-		log__error("no Intel PT: the kernel lacks the intel_pt PMU (" PT_PMU_PATH ")");
+		log__error(
+			"no Intel PT: this CPU or its kernel lacks the intel_pt PMU (" PT_PMU_PATH
+			")");
 	log__hint("use -source sample (stacks by a timer, not every call) or -source soft (every "
 		  "call, but the target runs about 10,000 times slower)");
 }
@@ -75,7 +77,7 @@ static void explain_open_kernel(int err)
 	if (err == -EPERM || err == -EACCES) {
 		log__error("cannot trace the kernel: %s", strerror(-err));
 		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld); or "
-			  "leave out -trace-include-kernel",
+			  "leave out -trace-include-kernel or -trace-kernel-only",
 			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
 	} else if (err == -EOPNOTSUPP) {
 		log__error("cannot trace the kernel: this intel_pt PMU records user code only");
@@ -91,7 +93,7 @@ static void explain_open_kernel(int err)
 #define PT_RING_MAPPINGS 3
 
 struct pt_ring_config {
-	/* Uses the target, the probes (none: nothing triggers), and what is traced. */
+	/* Used of it: the target, the probes (none: nothing triggers), and what is traced. */
 	const struct source_config *source;
 	uint32_t pmu_type;
 	uint64_t pt_config;
@@ -104,7 +106,7 @@ struct pt_ring_config {
 struct pt_ring {
 	struct followed_ring of;
 	int pt;		 /* the intel_pt event */
-	VEC(int) probes; /* the gated uprobe events in its group */
+	VEC(int) probes; /* events of the probes; in pt's group, except with PT_FREEZE_DISABLE */
 	struct perf_ring ring;
 	struct spool spool; /* if the ring is drained */
 };
@@ -263,8 +265,8 @@ static void disable_ring(struct followed_ring *of)
 }
 
 /*
- * Writes the new data to the ring's spool, if it has one, and resumes a ring that was full: the
- * kernel disables an event whose buffer is full (kernel/events/ring_buffer.c:
+ * Writes the new data to the ring's open spool, and resumes a ring that was full: the kernel
+ * disables an event whose buffer is full (kernel/events/ring_buffer.c:
  * perf_aux_output_begin()); only user space enables it again. Enabling an active event does
  * nothing.
  */
@@ -289,7 +291,7 @@ struct source {
 	struct source_config config;
 	struct pt_pmu pmu;
 	struct pt_ring_config ring_config;
-	/* Several rings: the probes that all their events share, and their ids. */
+	/* If there may be several rings: the probes that they share, and the probes' ids. */
 	VEC(struct tracefs_probe *) tracefs;
 	VEC(uint32_t) tracepoints;
 	/* The spools of rings that were closed when their threads ended. */
@@ -429,7 +431,7 @@ static int open_rings(struct source *s)
 		log__hint("without -immediate-stop the trace is frozen from user space, about 50 "
 			  "us after the hit");
 	} else if (is_unsupported(err) && s->config.n_probes > 1 && s->config.freeze_method) {
-		log__error("this freeze method supports one probe, not %zu", s->config.n_probes);
+		log__error("this -freeze method supports one probe, not %zu", s->config.n_probes);
 		log__hint("use -freeze pause, if the kernel has it, or -freeze disable");
 	} else if (err == -ENOENT && s->config.cgroup) {
 		log__error("the cgroup %s lacks the perf_event controller", s->config.cgroup->path);
@@ -479,8 +481,8 @@ static void warn_missing(const struct source *s, const struct recording *rec,
 
 		if (aux->tid ? (pid_t)hit->tid != aux->tid : (int)hit->cpu != aux->cpu)
 			continue;
-		log__warn("thread %u triggered but was not recorded: Intel PT had run there for "
-			  "only %s",
+		log__warn("thread %u triggered but was not recorded: Intel PT had recorded for "
+			  "only %s by then",
 			  hit->tid, DURATION(ns.running));
 		if (ns.running < SOON_NS)
 			log__hint("the hit came as soon as recording began: capture again");
@@ -560,7 +562,7 @@ static int pt__read(struct source *s, struct recording *rec)
 }
 
 #define PROBE_AUX_SIZE (128u << 10)
-/* Far more than what runs from the start to the hit. */
+/* Far more branches than a thread executes from the start to the hit. */
 #define BRANCHES 12000
 /* A TNT packet holds up to 6 branches per byte, or 47 in 8 bytes (Intel SDM vol. 3, 33.4.2.1). */
 #define BRANCHES_SIZE (BRANCHES / 8)
@@ -621,7 +623,7 @@ int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze)
 		own_probe__hit();
 		run_branches();
 		disable_ring(&ring.of);
-		/* The buffer does not come round: its head is the trace's size. */
+		/* The buffer is too large to wrap: its head is the trace's size. */
 		size = __atomic_load_n(&ring.ring.page->aux_head, __ATOMIC_ACQUIRE);
 	}
 	close_ring(&ring.of);
@@ -757,7 +759,7 @@ static bool fits(const struct source *s, size_t n)
 	return budget__allows(s->config.max_memory, n, s->ring_config.aux_size);
 }
 
-/* Keeps the spool of a ring that will be closed. The event of the first one has the BPF program. */
+/* Keeps the ring's spool, if any. False for the first ring, whose event has the BPF program. */
 static bool may_close(struct source *s, struct followed_ring *of)
 {
 	struct pt_ring *ring = (struct pt_ring *)of;

@@ -10,8 +10,8 @@
 
 /* The freeze methods, best first. */
 enum pt_freeze {
-	PT_FREEZE_PAUSE,   /* aux_pause on the gated uprobe event: inside the probe's handler */
-	PT_FREEZE_REFRESH, /* the gated event leads the group; irq_work disables it after one
+	PT_FREEZE_PAUSE,   /* the probe's event pauses PT (aux_pause), in the probe's handler */
+	PT_FREEZE_REFRESH, /* the probe's event leads the group; irq_work disables it after one
 			      overflow */
 	PT_FREEZE_DISABLE, /* by user space, which the BPF ring buffer wakes */
 };

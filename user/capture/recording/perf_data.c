@@ -16,14 +16,14 @@
 #include "kernel/kernel.h"
 #include "util/vec.h"
 
-/* No PMU of this number need exist: perf only matches it with AUXTRACE_INFO's. */
+/* Any number: perf compares it only with the PMU type in AUXTRACE_INFO, not with a real PMU. */
 #define PMU_TYPE_INTEL_PT 8
 
 enum event_index {
 	EVENT_PT,
 	EVENT_SIDEBAND,
 	EVENT_HIT,
-	EVENT_ENTRY,	/* of a source that samples, as the next ones */
+	EVENT_ENTRY,	/* this and the following: only of a source that samples */
 	EVENT_BY,	/* who woke, and who replaced, a thread */
 	EVENT_CLOCK,	/* stacks by the clock; and switches, as records */
 	EVENT_SWITCHES, /* stacks at switches */
@@ -168,7 +168,7 @@ static void put_user(struct perf_writer *w, const struct rec_user *user)
 	put_u64(w, user->size);
 }
 
-/* Raw data begins with its size, which is known at its end. */
+/* Reserves the size of raw data, which end_raw() fills in. Returns where the data begins. */
 static size_t begin_raw(struct perf_writer *w)
 {
 	put_u32(w, 0);
@@ -487,8 +487,8 @@ static void put_auxtrace(struct perf_writer *w, const struct rec_aux *aux, uint3
 }
 
 /*
- * As the kernel does, writes an ITRACE_START record for the thread that ran when a CPU's trace
- * began.
+ * Writes the context switches. If the first one of a CPU is to a thread, it becomes an ITRACE_START
+ * record, which the kernel writes for the thread that runs when a CPU's trace begins.
  */
 static void put_switches(struct perf_writer *w)
 {
@@ -557,7 +557,7 @@ static const struct {
 	uint64_t own;	 /* attr.config1: enum perf_own_data */
 	uint64_t sample_type;
 } events[EVENT_COUNT] = {
-	[EVENT_PT] = {"intel_pt//u"}, /* put_event_desc() */
+	[EVENT_PT] = {"intel_pt//u"}, /* named by put_event_desc(), set by fill_attr() */
 	[EVENT_SIDEBAND] = {"dummy:u", PERF_COUNT_SW_DUMMY},
 	[EVENT_HIT] = {"mtbpf:hit", PERF_COUNT_SW_BPF_OUTPUT, PERF_OWN_HIT,
 		       PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW},
@@ -597,7 +597,7 @@ static uint32_t count_events(const struct perf_writer *w)
 static void fill_attr(const struct perf_writer *w, enum event_index event,
 		      struct perf_event_attr *attr)
 {
-	/* These events get the attributes with which sample_ring.c opens them. */
+	/* True for the events of a source that samples: sample_ring.c opens them like this. */
 	bool is_sampling = event >= EVENT_CLOCK;
 	size_t stacks = is_sampling ? w->rec->sample_users.n : w->rec->stacks.n;
 

@@ -87,7 +87,7 @@ static int read_mmap(struct perf_reader *r, struct cursor *c,
 	map.len = take_u64(c);
 	map.pgoff = take_u64(c);
 	if (header->type == PERF_RECORD_MMAP2) {
-		/* Identifies the file: by its inode or, if perf was told to, by its build id. */
+		/* The file's identity: its inode or, with perf's --buildid-mmap, its build id. */
 		if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
 			cursor__take(c, id, sizeof(id));
 			if (id[0] <= 20)
@@ -280,7 +280,7 @@ static const uint8_t *find_psb(const uint8_t *from, const uint8_t *end)
 
 /* A PSB is followed by its time: two PSBs with this many equal bytes are probably the same one. */
 #define PSB_TELLS 64
-/* A limit for hostile streams. */
+/* The most PSBs that are compared in full: a limit for hostile streams. */
 #define MAX_TRIES 16
 
 /*
@@ -308,7 +308,7 @@ static size_t find_overlap(const struct rec_aux *last, const struct rec_aux *nex
 	return 0;
 }
 
-/* The first `known` of the new bytes are there already. */
+/* Appends `more`, whose first `known` bytes the stream has already. Frees it. 0 or -ENOMEM. */
 static int continue_stream(struct perf_reader *r, struct perf_reader_stream *s, size_t known,
 			   struct rec_aux *more, uint64_t end)
 {
@@ -366,7 +366,7 @@ static int add_bytes(struct perf_reader *r, struct rec_aux *aux, uint64_t offset
 	return recording__add_aux(r->rec, aux);
 }
 
-/* Reads the PT bytes after the record; `left` are in the file. Sets *size to their number. */
+/* Reads the PT bytes after the record, and sets *size to their number, at most `left`. */
 static int read_auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t *data,
 			 uint64_t left, uint64_t *size)
 {
@@ -382,12 +382,12 @@ static int read_auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t 
 	if (c->failed || *size > left)
 		return damaged(r, "its Intel PT data is cut");
 	/*
-	 * recording__add_aux() does not keep an empty stream: the entry of this one would have the
+	 * recording__add_aux() would not keep the empty data, and the stream's entry would have the
 	 * index of the next data.
 	 */
 	if (!*size)
 		return 0;
-	/* 'perf record -p' writes the first thread's tid at each. */
+	/* 'perf record -p' writes the first thread's tid into the record of each CPU. */
 	if (aux.tid == -1 || (r->by_cpu && aux.cpu >= 0))
 		aux.tid = 0;
 	else
@@ -460,8 +460,8 @@ static int read_attrs(struct perf_reader *r, const struct perf_data_header *head
 				.period_ns = period_of(&attr),
 				.period = attr.freq ? 0 : attr.sample_period};
 			/*
-			 * Set even if no sample of this event follows: the report says how exact
-			 * times are by it.
+			 * Set even if no sample of this event follows: the report tells from it how
+			 * exact times are.
 			 */
 			if (event->period_ns && event->sample_type & PERF_SAMPLE_CALLCHAIN)
 				r->rec->sample_period_ns = event->period_ns;
@@ -529,11 +529,11 @@ static int read_features(struct perf_reader *r, const struct perf_data_header *h
 		if (!(header->features[0] >> bit & 1))
 			continue;
 		if (at > r->size || r->size - at < sizeof(s))
-			return damaged(r, "it is cut");
+			return damaged(r, "it is truncated");
 		memcpy(&s, r->data + at, sizeof(s));
 		at += sizeof(s);
 		if (!inside(r, s))
-			return damaged(r, "it is cut");
+			return damaged(r, "it is truncated");
 		if (bit == PERF_FEATURE_CPUID && s.size >= 4) {
 			/* The CPU decides which errata a decoder works around. */
 			struct rec_pt_config *pt = &r->rec->pt;
@@ -569,7 +569,7 @@ static int read_all(struct perf_reader *r)
 	if (header.size == offsetof(struct perf_data_header, attr_size))
 		return damaged(r, "it was made by 'perf record -o -', which is not supported");
 	if (header.size < sizeof(header) || r->size < sizeof(header) || !inside(r, header.data))
-		return damaged(r, "it is cut");
+		return damaged(r, "it is truncated");
 	err = read_attrs(r, &header);
 	at = header.data.offset;
 	end = at + header.data.size;
@@ -582,7 +582,7 @@ static int read_all(struct perf_reader *r)
 	if (!err)
 		err = read_features(r, &header);
 	if (!err && recording__is_by_cpu(r->rec)) {
-		/* They came in the order of buffers. */
+		/* The file has switches in the order of buffers, not of time. */
 		VEC_SORT(&r->switches, compare_switches);
 		VEC_EACH_WHILE(&r->switches, sw, !err)
 			err = recording__add_switch(r->rec, &sw->sw);

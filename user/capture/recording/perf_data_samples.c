@@ -25,7 +25,7 @@ static int damaged_hit(struct perf_reader *r)
 	return damaged(r, "a hit's record is damaged");
 }
 
-/* The key, the thread where it began, and the values of -print. */
+/* Reads what put_prints() writes: the key, where its request began, the values of -print. */
 static int take_prints(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
 {
 	uint64_t word;
@@ -58,8 +58,9 @@ static int take_prints(struct perf_reader *r, struct cursor *raw, struct mt_hit 
 }
 
 /*
- * The stack by frame pointer is the chain, after PERF_CONTEXT_USER, or in the raw data. Each part
- * after it may be missing, and all parts that follow; at most 4 bytes of padding are there then.
+ * Reads what put_hit() writes. The frame-pointer stack is in the call chain, after
+ * PERF_CONTEXT_USER, or in the raw data. The record may end after it, or after any of the later
+ * parts; at most 4 bytes of padding follow.
  */
 static int read_raw(struct perf_reader *r, struct cursor *chain, struct cursor *raw,
 		    struct mt_hit *hit)
@@ -111,7 +112,7 @@ static int read_raw(struct perf_reader *r, struct cursor *chain, struct cursor *
 static void take_user(const struct perf_reader_event *event, struct cursor *c,
 		      struct rec_user *user)
 {
-	/* As struct rec_user begins. */
+	/* In the order of the first members of struct rec_user. */
 	static const uint8_t wanted[] = {PERF_REG_X86_BX,  PERF_REG_X86_BP,  PERF_REG_X86_SP,
 					 PERF_REG_X86_IP,  PERF_REG_X86_R12, PERF_REG_X86_R13,
 					 PERF_REG_X86_R14, PERF_REG_X86_R15};

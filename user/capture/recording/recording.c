@@ -407,7 +407,7 @@ int recording__add_fork(struct recording *rec, const struct rec_thread *child, p
 	if (parent)
 		memcpy(named.comm, parent->comm, sizeof(named.comm));
 	err = recording__add_thread(rec, &named);
-	/* Copies are appended after the ones that are copied, so the loop ends at n. */
+	/* Each copy is inserted after all mappings that are to be copied: these stay below n. */
 	for (size_t i = 0; i < n && !err && rec->maps.v[i].time_ns <= child->start_ns; i++) {
 		struct rec_map map = rec->maps.v[i];
 
@@ -580,24 +580,27 @@ static const struct {
 	[DROP_TRIGGERS] = {"triggers", "trigger", "triggers", "the kernel's buffer was full"},
 	[DROP_BUSY] = {"busy", "trigger", "triggers",
 		       "the previous snapshot was still being taken"},
-	[DROP_UNMEASURED] = {"unmeasured", "hit", "hits",
-			     "not measured: in an interrupt, too many nested calls, or no memory"},
+	[DROP_UNMEASURED] =
+		{"unmeasured", "hit", "hits",
+		 "not measured (hit in an interrupt, too many nested calls, or no memory)"},
 	[DROP_KEYS] = {"keys", "request", "requests",
 		       "of -key: evicted, since there were too many at once"},
-	[DROP_KEYLESS] = {"keyless", "hit", "hits", "its -key could not be read"},
+	[DROP_KEYLESS] = {"keyless", "hit", "hits", "the value of -key could not be read"},
 	[DROP_RESTARTED] = {"restarted", "request", "requests",
-			    "of -key: begun again before it had ended"},
-	[DROP_MISSED] = {"missed", "hit", "hits", "the kernel did not run the trigger"},
+			    "of -key: started again before their end"},
+	[DROP_MISSED] = {"missed", "hit", "hits", "the kernel did not run the BPF program"},
 	[DROP_THROTTLED] = {"throttled", "pause", "pauses",
-			    "the kernel throttled the samples (a lower -sample-rate)"},
+			    "the kernel throttled sampling; a lower -sample-rate avoids that"},
 	[DROP_THREADS] = {"threads", "thread", "threads", "not recorded: there were too many"},
 	[DROP_MAPPINGS] = {"mappings", "mapping", "mappings",
 			   "not recorded: code in them shows as gaps"},
 	[DROP_RECORDS] = {"records", "record", "records",
 			  "of mappings and threads: code of those is not known"},
-	[DROP_TRACE] = {"trace", "stretch", "stretches",
-			"of a thread's trace, by the kernel's or the CPU's word"},
-	[DROP_DISK] = {"disk", "thread", "threads", "not to its end: the disk took no more"},
+	[DROP_TRACE] = {"trace", "part", "parts",
+			"of a thread's trace, as the kernel or the CPU reported"},
+	[DROP_DISK] = {"disk", "thread", "threads",
+		       "not recorded to the end: writing to the "
+		       "disk failed"},
 	[DROP_LEFT_OUT] = {"left_out", "byte", "bytes",
 			   "of trace, the oldest: to decode them takes more than -max-memory"},
 };

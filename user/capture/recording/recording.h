@@ -27,7 +27,8 @@ enum drop {
 	DROP_TRIGGERS, /* passed the threshold, but the trigger's ring buffer was full */
 	DROP_BUSY,     /* passed the threshold while the trigger was not armed: a snapshot was being
 			  taken */
-	DROP_UNMEASURED, /* hits whose delay or duration is unknown: no room for its start */
+	DROP_UNMEASURED, /* hits whose delay or duration is unknown: no room for the start, calls
+			    nested too deep, or hit in an interrupt */
 	DROP_KEYS,	 /* requests (-key) evicted from the full map */
 	DROP_KEYLESS,	 /* hits whose key could not be read */
 	DROP_RESTARTED,	 /* requests that began again before they had ended */
@@ -43,7 +44,7 @@ enum drop {
 };
 
 /*
- * A place in a mapped file, independent of the addresses. Code of a JIT, which is in no file, has
+ * A place in a file, independent of where it is mapped. Code of a JIT, which is in no file, has
  * inode 0 and its address as the offset.
  */
 struct rec_place {
@@ -75,7 +76,7 @@ struct rec_thread {
 struct rec_aux {
 	pid_t pid, tid;
 	int cpu;      /* valid if tid is 0 */
-	uint64_t tsc; /* near the newest packet's time, which has only 56 bits */
+	uint64_t tsc; /* about when data ends: PT packets have only 56 bits of it */
 	uint8_t *data;
 	size_t size;
 	size_t left_out; /* bytes left out before data: not decoded */
@@ -104,11 +105,11 @@ struct rec_sample {
 	uint64_t time_ns;
 	pid_t pid, tid;
 	int cpu;
-	bool at_switch; /* taken when the thread left its CPU; otherwise by the clock, but see
-			   at_park and faults */
-	bool at_park;	/* where a goroutine began to wait: its stack, and not the thread's time */
-	bool in_kernel; /* the thread was in kernel code, called from ips[0] */
-	uint32_t n_ips; /* 0: no user code */
+	bool at_switch;	   /* taken when the thread left its CPU; otherwise by the clock, but see
+			      at_park and faults */
+	bool at_park;	   /* taken when a goroutine began to wait; says nothing about the thread */
+	bool in_kernel;	   /* the thread was in kernel code, called from ips[0] */
+	uint32_t n_ips;	   /* 0: no user code */
 	uint32_t first_ip; /* in recording.sample_ips: the current address, then return addresses */
 	uint32_t faults;   /* page faults since the last such sample; 0: not a fault */
 	bool is_major;	   /* the faults are major: they waited for the page's contents */
@@ -117,7 +118,7 @@ struct rec_sample {
 	 * settle_calls() replaces them by return addresses.
 	 */
 	uint32_t n_calls;
-	uint32_t user; /* 1 + its index in recording.sample_users; 0: none */
+	uint32_t user; /* 1 + index of its copy in recording.sample_users; 0: none */
 	/* The kernel's part of the stack, innermost first, in sample_ips. 0: not recorded. */
 	uint32_t n_kernel;
 	uint32_t first_kernel;
@@ -125,7 +126,7 @@ struct rec_sample {
 
 /* A thread's user registers and the top of its stack at a sample, to be unwound. */
 struct rec_user {
-	uint64_t bx, bp, sp, ip, r12, r13, r14, r15; /* first, as PERF_HIT_REGS orders them */
+	uint64_t bx, bp, sp, ip, r12, r13, r14, r15; /* must be first; ordered as PERF_HIT_REGS */
 	uint8_t *stack;				     /* from sp on */
 	size_t size;
 };
@@ -210,11 +211,11 @@ struct rec_root {
 /* "/proc/PID/root", "/proc/self/fd/N" */
 #define REC_ROOT_SIZE 32
 
-/* A file that the process had open at the end, and for which its threads waited. */
+/* A file that the process had open when recording ended, and for which a thread waited. */
 struct rec_open_file {
 	pid_t pid;
 	int fd;
-	char *path; /* as in /proc/PID/fd */
+	char *path; /* as in /proc/PID/fd; of a socket: socket_name__find() */
 };
 
 /* The hypervisor's report of stolen time. */
@@ -251,7 +252,7 @@ struct rec_label {
 struct rec_kernel {
 	char *kallsyms; /* text of /proc/kallsyms; NULL: not traced, and nothing else is valid */
 	char *modules;	/* text of /proc/modules */
-	int kcore;	/* ELF file with the code at its addresses: /proc/kcore, or a copy */
+	int kcore;	/* descriptor of an ELF file with the code: /proc/kcore, or a copy */
 };
 
 /* Bits of intel_pt's attr.config; they are those of IA32_RTIT_CTL in all kernels. */
@@ -318,8 +319,8 @@ struct recording {
 	bool knows_interrupts;	      /* sched_bys include the time of interrupts */
 	uint64_t sample_period_ns;    /* of timed samples; 0: none were requested */
 	uint64_t ring_bytes;	      /* size of the full ring of stacks; 0: none was full */
-	uint64_t sampled_ns;	      /* how long the source of the last snapshot ran; not kept */
-	/* For the last snapshot: the time from which on the rings of all CPUs are complete. */
+	uint64_t sampled_ns;	      /* how long the last snapshot's source ran; not on disk */
+	/* Of the last snapshot: the rings of all CPUs are complete from here on. Not on disk. */
 	uint64_t complete_ns;
 	VEC(struct rec_image) images;
 	VEC(struct rec_file) files;
@@ -328,11 +329,11 @@ struct recording {
 	bool portable; /* contains all files, not only those that may not be found again */
 	VEC(struct mt_hit) hits;
 	VEC(struct rec_stack) stacks; /* for some hits; ascending by hit */
-	uint32_t cpu_measure; /* enum mt_cpu_measure: threshold_ns is of that part of the time */
-	uint64_t stall_thresh_ns; /* 0: stalls were not looked for */
-	uint32_t stall_from;	  /* enum mt_stall_from */
-	char *key;		  /* -key as the user wrote it; NULL: none */
-	VEC(char *) prints;	  /* -print: names of the values in the hits' prints */
+	uint32_t cpu_measure;	      /* enum mt_cpu_measure: which time threshold_ns limits */
+	uint64_t stall_thresh_ns;     /* 0: stalls were not looked for */
+	uint32_t stall_from;	      /* enum mt_stall_from */
+	char *key;		      /* -key as the user wrote it; NULL: none */
+	VEC(char *) prints;	      /* -print: names of the values in the hits' prints */
 	VEC(struct rec_thread_state) thread_states;
 	VEC(uint64_t) state_ips;
 	struct rec_kernel kernel;
@@ -367,7 +368,7 @@ void recording__fini(struct recording *rec);
 
 /* True if there is one ring per CPU, not per thread. */
 bool recording__is_by_cpu(const struct recording *rec);
-/* True if it has sampled stacks instead of PT. */
+/* True if the recording has samples, switches or entries instead of PT. */
 bool recording__is_sampled(const struct recording *rec);
 /* Bytes of PT, or of samples, entries and hits; 0: nothing was recorded. */
 size_t recording__traced_bytes(const struct recording *rec);
@@ -384,18 +385,18 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 bool rec_map__has(const struct rec_map *map, const struct rec_place *place, uint64_t *ip);
 
 /*
- * The registers at one of the recording's own hits, and the copy of its stack, which the recording
- * owns; stack is NULL if no copy was taken.
+ * Returns the registers at the hit, which must be an element of rec->hits, and the copy of its
+ * stack, which the recording owns; stack is NULL if no copy was taken.
  */
 struct rec_user recording__hit_user(const struct recording *rec, const struct mt_hit *hit);
 
 /* The following functions copy strings and bytes. 0 or -ENOMEM. */
 
-/* Inserts after those of the same time or earlier. */
+/* Inserts the mapping after all mappings of the same time or earlier. */
 int recording__add_map(struct recording *rec, const struct rec_map *map);
-/* Does nothing if there is one with the same path, place and process. */
+/* Does nothing if an image with the same path, start and process exists. */
 int recording__add_image(struct recording *rec, const struct rec_image *image);
-/* Removes the copies of this process's memory. */
+/* Removes the images that are copies of this process's memory. */
 void recording__drop_copies(struct recording *rec, pid_t pid);
 /* Copies the path. Takes ownership of the descriptors and of both names, also on failure. */
 int recording__add_file(struct recording *rec, const struct rec_file *file);
@@ -411,7 +412,7 @@ int recording__add_thread(struct recording *rec, const struct rec_thread *thread
  */
 int recording__add_fork(struct recording *rec, const struct rec_thread *child, pid_t parent_pid,
 			pid_t parent_tid);
-/* Inserts after those of the same time or earlier. */
+/* Insert the loss, or the switch, after all of the same time or earlier. */
 int recording__add_loss(struct recording *rec, const struct rec_loss *loss);
 int recording__add_switch(struct recording *rec, const struct rec_switch *sw);
 /* Adds the sample with its addresses, and sets first_ip. */
@@ -441,8 +442,8 @@ int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const
 /* NULL without such a text. */
 const char *recording__find_quota(const struct recording *rec, pid_t pid, bool of_memory);
 /*
- * Takes ownership of aux->data. An empty trace is not kept: otherwise the trace made at once would
- * show the thread or CPU, but the one made from the file would not.
+ * Takes ownership of aux->data. Drops aux if it has no data, since the reader of a file does so as
+ * well: decoding this recording, and later its file, must give the same trace.
  */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
 void rec_aux__fini(struct rec_aux *aux);
@@ -456,8 +457,8 @@ bool recording__leave_out_older_half(struct recording *rec);
 const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
 					    uint64_t ino);
 /*
- * Opens the root directory of each process that is still running: a confined process may not read
- * /proc/PID/root. 0 or -ENOMEM.
+ * Opens the root directory of each process that is still running: after mtbpf has confined itself
+ * (user/apart.h), it may not open /proc/PID/root. 0 or -ENOMEM.
  */
 int recording__hold_roots(struct recording *rec);
 /* The path of the process's root directory, whether it is held open or not. */
@@ -472,8 +473,8 @@ void recording__settle_build_ids(struct recording *rec);
  */
 int recording_dir__create(const char *path);
 /*
- * Writes everything into the directory made by recording_dir__create(), and sets the names of the
- * files that it writes. 0, or -errno after one line and a hint on stderr.
+ * Writes everything into the directory made by recording_dir__create(), and sets rec_file.name and
+ * debug_name of the files that it copies there. 0, or -errno after one line and a hint on stderr.
  */
 int recording__write(struct recording *rec, const char *path);
 /*
@@ -515,8 +516,8 @@ void spool__close(struct spool *spool);
 /* Appends. If writing fails, says so once, and appends nothing from then on. */
 void spool__write(struct spool *spool, const void *bytes, size_t n);
 /*
- * Ends the spool: aux gets its mapped bytes and is added to rec, which owns them from now on. If a
- * write had failed, adds one to rec's DROP_DISK. 0 or -errno.
+ * Maps the spool's bytes into aux and adds that to rec, which owns the mapping from now on; the
+ * caller still closes the spool. If a write had failed, adds one to rec's DROP_DISK. 0 or -errno.
  */
 int spool__finish(struct spool *spool, struct rec_aux *aux, struct recording *rec);
 
@@ -526,8 +527,9 @@ int spool__finish(struct spool *spool, struct rec_aux *aux, struct recording *re
 char *recording_meta__print(const struct recording *rec);
 
 /*
- * Reads meta.json's text into rec. Each image's bytes are read through `read_image(ctx, file,
- * ...)`. 0; -EINVAL: not a recording's, or damaged; -EPROTO: written by a newer version; -ENOMEM.
+ * Reads meta.json's text into rec. read_image(ctx, file, ...) reads the bytes of images and perf
+ * maps into memory that is freed here. 0; -EINVAL: not a recording's meta.json, or damaged;
+ * -EPROTO: written by a newer version; -ENOMEM; or what read_image() returned.
  */
 int recording_meta__parse(struct recording *rec, const char *text,
 			  int (*read_image)(void *ctx, const char *file, char **data, size_t *size),

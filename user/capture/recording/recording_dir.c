@@ -106,7 +106,7 @@ static int put_file(int fd, const char *dir, const char *name)
 		err = fs__make_parents(path, strlen(dir) + 1);
 	if (!err)
 		err = fs__copy(fd, path);
-	/* The same file was mapped by another name as well. */
+	/* EEXIST: the same file, mapped under another name, has been copied already. */
 	return err == -EEXIST ? 0 : err;
 }
 
@@ -120,7 +120,7 @@ static int put_named(int fd, const char *dir, const char *base, const char *suff
 }
 
 /*
- * Puts a mapped file into images/. Files with a build id are placed as in perf's cache of them
+ * Puts a mapped file into images/. Files with a build id are placed as in perf's build id cache
  * (tools/perf/util/build-id.c: __dso__build_id_filename()): `perf --buildid-dir NAME.mtbpf/images`.
  */
 static int put(struct rec_file *file, const char *dir)
@@ -144,7 +144,10 @@ static int put(struct rec_file *file, const char *dir)
 			 &file->debug_name);
 }
 
-/* True if images/ has to have the file: a decoder on this machine may not find it by its path. */
+/*
+ * True if the file is to be copied into images/: always in a portable recording, otherwise if its
+ * path does not lead to it any more.
+ */
 static bool is_to_go(const struct recording *rec, const struct rec_file *file)
 {
 	struct stat held, there;
@@ -283,8 +286,8 @@ static int read_inside(void *dir, const char *name, char **data, size_t *size)
 static void hint_unread(int err, const char *otherwise)
 {
 	if (err == -EACCES)
-		log__hint("made with sudo, it belongs to root: 'sudo chown -R $USER' the recording "
-			  "and the trace");
+		log__hint("a recording made with sudo belongs to root: 'sudo chown -R $USER' the "
+			  "recording and the trace");
 	else
 		log__hint("%s", otherwise);
 }
@@ -296,7 +299,7 @@ static int read_meta(struct recording *rec, const char *dir)
 	int err = read_inside((void *)dir, "meta.json", &text, &len);
 
 	if (err == -ENOENT && !has_entry(dir, "data")) {
-		log__error("%s is not a recording: it does not contain data", dir);
+		log__error("%s is not a recording: it contains neither meta.json nor data", dir);
 		log__hint("name the NAME.mtbpf that record, attach or run wrote");
 		return -EINVAL;
 	}
@@ -317,7 +320,8 @@ static int read_meta(struct recording *rec, const char *dir)
 	}
 	if (err == -EPROTO) {
 		log__error("%s was made by a newer mtbpf", dir);
-		log__hint("this is " MTBPF_VERSION "; use the one that made it");
+		log__hint("this is mtbpf " MTBPF_VERSION
+			  "; use the version that made the recording");
 	} else if (err) {
 		log__error("cannot read %s/meta.json: %s", dir, strerror(-err));
 		hint_unread(err, "the recording is damaged: record again");
@@ -436,7 +440,10 @@ int recording__read(struct recording *rec, const char *path)
 	return err;
 }
 
-/* True if the path may be moved out of the way: a recording, complete or not, or a file. */
+/*
+ * True if nothing is at the path, or what may be moved out of the way: a recording, complete or
+ * not, or a regular file. Removes an empty directory.
+ */
 static bool may_go(const char *path)
 {
 	struct stat st;
@@ -445,7 +452,6 @@ static bool may_go(const char *path)
 		return true;
 	if (!S_ISDIR(st.st_mode))
 		return S_ISREG(st.st_mode);
-	/* An empty directory may be replaced. */
 	return has_entry(path, "data") || has_entry(path, "images") ||
 	       has_entry(path, "meta.json") || !rmdir(path);
 }

@@ -27,7 +27,7 @@ static uint64_t get_u64(const cJSON *object, const char *name)
 	return text ? strtoull(text, NULL, 16) : 0;
 }
 
-/* Returns a text that is only shown, never opened. */
+/* Returns a copy of a text, cleaned to be shown, which the caller frees. NULL: no such text. */
 static char *get_label(const cJSON *object, const char *name)
 {
 	const char *text = json__text(object, name);
@@ -48,10 +48,7 @@ void recording_perf_map__file(pid_t pid, char name[static 64])
 	snprintf(name, 64, "images/perf-%d.map", (int)pid);
 }
 
-/*
- * True for names that we generate: "images/0". Others, in an untrusted recording, could lead out of
- * it.
- */
+/* Skips hexadecimal digits. True if there were at least `least`. */
 static bool take_hex(const char **text, size_t least)
 {
 	size_t n = strspn(*text, "0123456789abcdef");
@@ -101,7 +98,7 @@ static bool get_flag(const cJSON *object, const char *name)
 
 /* The lists, each with the functions that write and read an element. */
 
-/* Reading the bytes of images. */
+/* The function that reads an image's bytes: see recording_meta__parse(). */
 struct image_reader {
 	int (*read)(void *ctx, const char *file, char **data, size_t *size);
 	void *ctx;
@@ -156,7 +153,10 @@ static void add_file(const struct recording *rec, size_t i, cJSON *item)
 	json__add_text(item, "debug", file->debug_name);
 }
 
-/* Copies a name of ours, a file's in images/. It may be absent. */
+/*
+ * Copies the name of a file's copy in images/; NULL if it is absent. 0; -EINVAL: not a name that
+ * recording_dir.c gives; or -ENOMEM.
+ */
 static int get_name(const cJSON *item, const char *key, char **name)
 {
 	const char *text = json__text(item, key);

@@ -27,8 +27,8 @@
 
 /*
  * Calls itself with frame pointers to an ordinary depth (the Makefile compiles this file with
- * them), with some work at the end. The code after the call keeps the compiler from turning it into
- * a loop.
+ * them), with some work at the end. The code after the call keeps the compiler from turning the
+ * recursion into a loop.
  */
 __attribute__((noipa)) static uint64_t spin(uint64_t n, int depth)
 {
@@ -96,8 +96,8 @@ static bool agree(int64_t a, int64_t b)
 /*
  * Measures how much longer the work takes while it is recorded, with the recorder off and on in
  * turns; *on_ns: how long it takes with the recorder on. The quickest of each counts, since other
- * threads on the CPU can only make a run longer. More runs follow until they change little.
- * -EBUSY: they never did.
+ * threads on the CPU can only make a run longer. Repeats this until the difference changes little.
+ * -EBUSY: it never settled.
  */
 static int compare(struct measured *m, uint64_t (*work)(const void *arg), const void *arg,
 		   uint64_t *extra_ns, uint64_t *on_ns)
@@ -161,7 +161,7 @@ static int measure_spins(struct measured *m, uint32_t stack, bool kernel, struct
 
 	if (err)
 		return err;
-	/* Turns that take SPIN_NS or more. One of them may be slow because of preemption. */
+	/* Finds an n that takes at least SPIN_NS. Of three runs, one may be slow by preemption. */
 	while (time_spin(&n) < SPIN_NS || time_spin(&n) < SPIN_NS || time_spin(&n) < SPIN_NS)
 		n *= 2;
 	err = compare(m, time_spin, &n, &extra_ns, &on_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Measures, on a thread of mtbpf, how much time the flight recorder takes from threads here. */
+/* Measures, on a thread of mtbpf, how much CPU time the flight recorder takes on this machine. */
 #ifndef MTBPF_CAPTURE_SAMPLE_SAMPLE_COST_H
 #define MTBPF_CAPTURE_SAMPLE_SAMPLE_COST_H
 
@@ -24,10 +24,11 @@ struct sample_kernel {
 };
 
 /*
- * Measures the cost with this many copied stack bytes and, if `kernel`, with the kernel's part of
- * the stack. half NULL: samples use the thread's clock. Takes a tenth of a second, up to half a
- * second while other threads disturb it. 0, or -errno if this machine cannot sample; -EBUSY: it was
- * disturbed throughout. On an error all costs are 0. Prints nothing.
+ * Measures the cost with `stack` copied bytes per sample and, if `kernel`, with the kernel's part
+ * of the stack. With `half`, uses one ring per CPU and these BPF programs; NULL: only events of the
+ * thread. Takes a tenth of a second, up to half a second while other threads disturb it. 0, or
+ * -errno if this machine cannot sample; -EBUSY: it was disturbed throughout. On an error all costs
+ * are 0. Prints nothing.
  */
 int sample_cost__measure(uint32_t stack, bool kernel, const struct sample_kernel *half,
 			 struct sample_cost *cost);
@@ -47,7 +48,7 @@ struct sample_load {
  * Reads the load since the process began, of its current threads. 0 or -errno: -ESRCH it has ended.
  */
 int sample_load__read(pid_t pid, struct sample_load *load);
-/* Measures the load of its threads for `ms`. 0 or -errno: -ESRCH it has ended. */
+/* Measures the process's load for `ms` milliseconds. 0 or -errno: -ESRCH: it has ended. */
 int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load);
 
 /*

@@ -77,7 +77,7 @@ uint64_t sample_rate__period(unsigned int wanted_hz)
 	unsigned int hz = sample_rate__allowed(wanted_hz, fs__read_number(MAX_RATE, 0));
 
 	if (hz != wanted_hz)
-		log__info("sample: %u samples per second instead of %u: the limit of "
+		log__info("sample: %u samples per second instead of %u: the limit of mtbpf or of "
 			  "kernel.perf_event_max_sample_rate",
 			  hz, wanted_hz);
 	return 1000000000ull / hz;

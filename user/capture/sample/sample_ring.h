@@ -33,8 +33,8 @@ enum counting {
 };
 
 /*
- * Tries to open such an event on this thread. 0 or -errno: -EOPNOTSUPP, -ENOENT or -EINVAL if the
- * CPU or this virtual machine does not support it. Prints nothing.
+ * Tries to open such an event on the main thread of mtbpf. 0 or -errno: -EOPNOTSUPP, -ENOENT or
+ * -EINVAL if the CPU or this virtual machine does not support it. Prints nothing.
  */
 int counting__try(enum counting counting);
 

@@ -28,9 +28,9 @@
 
 static void explain(int err)
 {
-	/* A missing right gives EACCES, except from a seccomp filter. */
+	/* With these rights, EPERM means locked memory; a missing right gives EACCES. */
 	if (err == -EPERM && (capability__has(CAP_PERFMON) || capability__has(CAP_SYS_ADMIN))) {
-		/* Rings of all that the user runs count (kernel/events/core.c: perf_mmap). */
+		/* The rings of all of the user's processes count (perf_mmap() in the kernel). */
 		log__error("cannot sample the process: the user who runs mtbpf may lock no more "
 			   "memory");
 		log__hint("mtbpf needs CAP_IPC_LOCK, or a larger RLIMIT_MEMLOCK (ulimit -l) or "
@@ -372,8 +372,8 @@ static int sample__start(struct source *s)
 }
 
 /*
- * Keeps the rings, the events and the recorder's map of them. The followed threads are listed
- * again: the sideband was not read since the freeze, and what it lost meanwhile is in /proc.
+ * Keeps the rings and the events, which the recorder's map contains. Nobody has read the sideband
+ * since the freeze, so it may have lost records; the next start() reads the threads from /proc.
  */
 static int sample__resume(struct source *s, const struct source_config *config)
 {
@@ -449,7 +449,7 @@ static const char *sample__freeze_name(const struct source *s)
 
 const struct source_ops source_sample = {
 	.name = "sample",
-	.about = "stacks by the clock and at every switch",
+	.about = "stacks by a timer and at every context switch",
 	.samples = true,
 	.probe = sample__probe,
 	.open = sample__open,

@@ -243,8 +243,8 @@ static void update_time(struct pt_stream *stream, uint64_t interval)
 }
 
 /*
- * Before tracing is turned on or off. With MTC packets sets the time as real CPUs do; otherwise to
- * the time at which the thread was let run.
+ * Writes the time before tracing is turned on or off: as before any packet if MTC packets keep the
+ * time, as on real CPUs; otherwise always with a TSC packet.
  */
 static void begin_switch(struct pt_stream *stream)
 {
@@ -301,8 +301,8 @@ static void emit_psb(struct pt_stream *stream, uint64_t ip)
 }
 
 /*
- * Directly after a branch packet every decoder is exactly at the branch's target. At other places
- * perf would skip direct calls between there and the FUP.
+ * Call this directly after a branch packet, when every decoder is exactly at the branch's target:
+ * elsewhere, perf would skip the direct calls up to the FUP.
  */
 static void psb_if_due(struct pt_stream *stream, uint64_t ip)
 {

@@ -75,8 +75,8 @@ unsigned int pt_packet__evd(uint8_t *out, uint8_t type, uint64_t value);
 unsigned int pt_packet__trace_stop(uint8_t *out);
 
 /*
- * The shortest IPBytes from which a decoder whose last IP is `last` rebuilds ip. If no last IP is
- * known (after a PSB), only forms that do not need it.
+ * Returns the shortest IPBytes from which a decoder whose last IP is `last` rebuilds ip. Without
+ * `known` (after a PSB), `last` is ignored.
  */
 enum pt_ip_bytes pt_packet__compress_ip(uint64_t ip, uint64_t last, bool known);
 
@@ -86,8 +86,8 @@ enum pt_ip_bytes pt_packet__compress_ip(uint64_t ip, uint64_t last, bool known);
 struct pt_stream_config {
 	uint32_t psb_period; /* least number of bytes between two PSBs */
 	/*
-	 * The least number of ticks between two TSC packets. Without MTC, a PGE or PGD has a TSC
-	 * packet, too.
+	 * The least number of ticks between two TSC packets. Without MTC, each PGE and PGD also has
+	 * a TSC packet before it.
 	 */
 	uint64_t tsc_interval;
 	bool tsc_at_switch; /* with MTC, too, a TSC packet at PGE and PGD: for decoders that lack

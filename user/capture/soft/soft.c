@@ -58,7 +58,7 @@ static void drain_thread(struct source *source, uint32_t i)
 		spool__write(spool, ring + at, first);
 	if (!spool->err && n > first)
 		spool__write(spool, ring, n - first);
-	/* If the disk takes no more, the thread does not wait for it. */
+	/* Also after a failed write, so that the thread does not wait for the disk. */
 	t->taken = ready;
 }
 
@@ -184,7 +184,7 @@ static int check_truth_path(const char *path)
 
 static int refuse_starts(void)
 {
-	log__error("-start matches more than %d addresses, the most that -source soft supports",
+	log__error("-start matches more addresses than the %d that -source soft supports",
 		   SOFT_MAX_STARTS);
 	log__hint("name a function or one of the addresses (addr:0x...): each needs a hardware "
 		  "breakpoint");
@@ -247,7 +247,7 @@ static void run_stepper(struct source *source, int control_fd)
 						.return_compression = c->return_compression,
 						.cbr = SOFT_CBR};
 
-	/* Not in the terminal's foreground group, not in mtbpf's session, the last to be killed. */
+	/* Ctrl-C, and the end of mtbpf's session, must not reach the stepper. */
 	setsid();
 	prctl(PR_SET_NAME, "pt-stepper");
 	/*
@@ -297,7 +297,7 @@ static int start_failed(const struct source *source)
 			  "otherwise this needs CAP_SYS_PTRACE: try sudo",
 			  pid);
 	else if (err == ESRCH)
-		log__hint("it has exited");
+		log__hint("the process has exited");
 	else
 		log__hint("'mtbpf check' shows what works on this machine");
 	return -err;
@@ -318,7 +318,7 @@ static int soft__start(struct source *source)
 
 		close(sockets[0]);
 		close(sockets[1]);
-		log__error("cannot start the stepper: %s", strerror(-err));
+		log__error("cannot start the helper process pt-stepper: %s", strerror(-err));
 		log__hint("there may be too many processes: see ulimit -u");
 		return err;
 	}

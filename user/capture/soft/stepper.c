@@ -291,7 +291,7 @@ struct stepper {
 /* clone: new threads are stepped too; exec: the mappings are new. Never EXITKILL. */
 #define SEIZE_OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
 
-/* Attached threads only; NULL: none of that tid. */
+/* Finds an attached thread. NULL: none has this tid. */
 static struct stepped *find_thread(struct stepper *s, pid_t tid)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -416,7 +416,7 @@ static void scan_maps(struct stepper *s)
 			shared->lost_maps++;
 			continue;
 		}
-		/* The kernel maps this page on the way to it, without a syscall that can be seen.
+		/* The kernel maps this page without a syscall of the thread: valid from the start.
 		 */
 		was_there = !strcmp(m->path, "[uprobes]") && shared->n_maps;
 		out = &shared->maps[shared->n_maps++];
@@ -460,7 +460,7 @@ static void syscall_done(struct stepper *s, struct stepped *t)
 		scan_maps(s);
 		break;
 	case SYS_prctl:
-		/* PR_SET_NAME; an exited thread's name cannot be read. */
+		/* For PR_SET_NAME: read now, since the name of an exited thread cannot be read. */
 		process__thread_name(s->config->pid, t->tid, t->out->comm);
 	}
 }
@@ -486,7 +486,7 @@ static bool trap_pending(pid_t tid)
  * only ptrace's rights.
  */
 
-/* DR7's bit that enables breakpoint i, of any length, on execution (Intel SDM vol. 3, 18.2.4). */
+/* DR7's bit L<i>; the fields R/W and LEN stay 0: on execution (Intel SDM vol. 3, 18.2.4). */
 #define DR7_ENABLE(i) (1ul << (2 * (i)))
 
 /* Finds the addresses of all places in the executable mappings. 0 or -ENOMEM. */
@@ -559,7 +559,7 @@ static bool is_one_of(const address_vec *ips, uint64_t ip)
 	return false;
 }
 
-/* One byte wakes mtbpf; it reads the state from shared memory. */
+/* Sets the state, and wakes mtbpf with one byte; mtbpf reads the state from shared memory. */
 static void publish(struct stepper *s, enum soft_state state)
 {
 	s->shared->state = state;
@@ -680,7 +680,8 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 	} else if (info->si_code == SI_USER) {
 		/*
 		 * The fetched instruction has a uprobe: the kernel handled its int3 and continued
-		 * after the instruction. It cannot be read; a call is what pushed and went far.
+		 * after the instruction, which cannot be read: if it pushed and went far, it was a
+		 * call.
 		 */
 		set_time(t, t->fetched_ns);
 		t->shared->steps++;
@@ -839,8 +840,9 @@ static void on_wait(struct stepper *s, pid_t tid, int status)
 }
 
 /*
- * Steps until no thread is left. A step takes some ten microseconds; to sleep and be woken, in a
- * VM, more than twice that again (measured: 38 us a step so, 95 us with 64 looks).
+ * Steps until no thread is left. Polls STEPPER_SPINS times before it sleeps: a step takes some ten
+ * microseconds, and in a VM, sleeping and waking takes longer (measured in a VM: 38 us per step;
+ * 95 us with 64 polls).
  */
 static void step_all(struct stepper *s)
 {

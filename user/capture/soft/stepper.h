@@ -38,13 +38,12 @@ struct soft_thread {
 	pid_t tid;
 	char comm[16];
 	uint64_t start_ns, last_ns;
-	uint64_t written; /* total bytes; the ring has the last ring_size of them */
-	_Atomic uint64_t ready,
-		taken; /* if everything is kept: how many bytes may be read, and have been */
+	uint64_t written;	       /* total bytes; the ring has the last ring_size of them */
+	_Atomic uint64_t ready, taken; /* with spool_dir: bytes that mtbpf may read, and has read */
 };
 
 struct soft_map {
-	struct rec_map map; /* without its path, which is: */
+	struct rec_map map; /* its path is not valid; see below */
 	char path[PATH_MAX];
 };
 

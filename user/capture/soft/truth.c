@@ -154,12 +154,15 @@ void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t 
 	stack = select_stack(truth, slot);
 	/* Frames below were left without a return. */
 	left_frames = drop_dead(truth, slot);
-	/* True if the return begins the coroutine of this stack, or another one in its place. */
+	/* A return at the stack's first slot begins its coroutine, or another one on its memory. */
 	if (stack && !stack->entry && stack->low == stack->high && !truth->now.frames.n)
 		stack->entry = slot;
 	if (stack && truth->stack && slot == stack->entry)
 		truth__reset(truth);
-	/* A RET that leaves all frames of a coroutine raises: no frame had called these. */
+	/*
+	 * Without a frame, the call was before the log: the base falls. But if a RET left all
+	 * frames of a coroutine, it raised an exception (OCaml): no frame had called these.
+	 */
 	if (!truth->now.frames.n)
 		truth->now.base -= !truth->stack || !left_frames;
 	else if (top(truth)->slot == slot)

@@ -23,7 +23,7 @@ struct truth_frame {
 /* The frames of one stack. */
 struct truth_depth {
 	VEC(struct truth_frame) frames; /* the known frames, outermost first */
-	long base;			/* depth of the frame below them; falls on late returns */
+	long base;			/* depth below them; returns from older calls lower it */
 	long waiting;			/* number of frames of handlers that have not run yet */
 };
 
@@ -32,7 +32,7 @@ struct truth_stack {
 	uint64_t low, high; /* range of its stack pointers so far */
 	uint64_t key,
 		top; /* key: of truth__use_stack(); top: the stack's end when it was first used */
-	uint64_t entry; /* slot of the return that began it; 0: a jump did */
+	uint64_t entry; /* slot of the return that first switched to it; 0: a jump did */
 	struct truth_depth depth;
 };
 

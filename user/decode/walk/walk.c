@@ -68,7 +68,7 @@ struct run {
 	uint64_t bytes; /* its packets without the timing packets between them */
 	uint64_t ip;	/* the last IP after it */
 	const uint8_t *at, *end;
-	uint64_t cycles, tsc; /* pt_time's at its begin */
+	uint64_t cycles, tsc; /* of pt_time at the run's begin */
 	uint32_t slot;	      /* its first place in the memo; the other one is slot ^ 1 */
 	uint8_t n_packets;
 	uint8_t tip; /* the header of its TIP, or 0 */
@@ -117,7 +117,7 @@ static noinline unsigned int read_long_cyc(const uint8_t *at, uint64_t *cycles)
 
 	*cycles = *at >> 3;
 	do {
-		/* packet__read() will tell what it is. */
+		/* A longer CYC is left to packet__read(). */
 		if (len > 6)
 			return 0;
 		*cycles |= (uint64_t)(at[len] >> 1) << (7 * len - 2);
@@ -138,7 +138,7 @@ static inline uint64_t first_bytes(uint64_t bytes, unsigned int n)
 	return bytes & (UINT64_MAX >> (64 - 8 * n));
 }
 
-/* The members of pt_time that a CYC changes. */
+/* The members of pt_time that reading a CYC needs. */
 struct clock {
 	uint64_t ref, ratio, cycles, tsc;
 };
@@ -230,9 +230,9 @@ static inline unsigned int read_plain_run(struct run_reader *r, struct run *run)
 }
 
 /*
- * Reads the CYC at `at`, whose bytes are the first of *bytes, which becomes those after it. Returns
- * its length; 0: not a valid CYC. The code does not branch on the length, which the CPU cannot
- * predict. Shifting the next bytes down is faster than loading them again.
+ * Reads the CYC at `at`. *bytes holds the eight bytes from `at` on; afterwards, those after the
+ * CYC. Returns its length; 0: not a valid CYC. The code does not branch on the length, which the
+ * CPU cannot predict. Shifting the next bytes down is faster than loading them again.
  */
 static inline unsigned int read_cyc(const uint8_t *at, uint64_t *bytes, struct clock *now)
 {
@@ -245,7 +245,10 @@ static inline unsigned int read_cyc(const uint8_t *at, uint64_t *bytes, struct c
 			return 0;
 		*bytes = load(at + len);
 	} else {
-		/* In a CYC of two bytes bit 5 is 0, and not part of the number. */
+		/*
+		 * In a CYC of two bytes, bit 5 of the payload is the second byte's flag: it is 0,
+		 * and not part of the number.
+		 */
 		ticks = payload & 0x1f;
 		ticks = is_long ? (payload + ticks) >> 1 : ticks;
 		*bytes >>= 8 * len;
@@ -373,8 +376,8 @@ static noinline void run_batch__read(struct run_batch *batch, const struct walke
 		__builtin_prefetch(&w->space->entries[run->slot]);
 		__builtin_prefetch(&w->space->entries[run->slot ^ 1]);
 		/*
-		 * Runs before this one do not count: a loop without TIPs would never come to the
-		 * same context again.
+		 * The context of the next run depends on this run and the last IP, not on the runs
+		 * before it: a loop without TIPs would never come to the same context again.
 		 */
 		context = r.last_ip;
 		if (!run->tip)
@@ -533,7 +536,10 @@ static const uint8_t *walk_time(struct walker *w, const uint8_t *at)
 	return w->next;
 }
 
-/* While a run is noted, this replaces the time at which the thread reached its block. */
+/*
+ * walk_and_keep() sets block_tsc to this, and so recognises branches whose time is that at which
+ * the thread reached its block.
+ */
 #define BEFORE UINT64_MAX
 
 /* Walks the run, and keeps its effects in the entry. */

@@ -51,7 +51,7 @@ static void on_event(struct walker *w, const struct packet *packet, const uint8_
 {
 	bool has_fup = packet->kind == PACKET_BEFORE_FUP;
 
-	/* It may be garbage that looks like a packet. */
+	/* After bad bytes the packet may be garbage. */
 	if (walker__doubts(w))
 		return;
 	if (packet->kind == PACKET_CFE && w->state != WALK_OFF)
@@ -106,9 +106,9 @@ static void leave_at_fup(struct walker *w)
 	uint64_t ip = w->fup_ip, slot = w->block->ip;
 	uint8_t code[3] = {0};
 	/*
-	 * The thread was stopped after the one instruction that the kernel had put into a slot. The
-	 * recording has the code of one probe in all slots, and with several probes that may not be
-	 * this instruction. No branch leads to the end of its own instruction.
+	 * The thread was stopped after the one instruction that the kernel had put into a slot of
+	 * the uprobes page. Its block cannot show that: the recording has the code of one probe in
+	 * all slots. The instruction has not branched, as no branch leads to its own end.
 	 */
 	bool has_stepped = ip > slot && ip - slot <= INSN_MAX_LEN && is_slot(w, slot);
 
@@ -233,7 +233,7 @@ struct psb_plus {
 	bool has_ip; /* the thread is being traced, and about to execute ip */
 	bool other_mode;
 	uint8_t end; /* PACKET_PSBEND, PACKET_OVF; PACKET_BAD or PACKET_END if it was damaged */
-	const uint8_t *at; /* its end */
+	const uint8_t *at; /* the end of the PSB+ */
 };
 
 static void read_psb(struct walker *w, const uint8_t *at, struct psb_plus *psb)
@@ -360,7 +360,7 @@ static bool is_doubtful(const struct walker *w, const struct packet *packet)
 
 static void on_mode(struct walker *w, const struct packet *packet)
 {
-	/* CS.L and not CS.D. */
+	/* 64-bit mode is CS.L and not CS.D. */
 	bool is_other = (packet->value & 3) != 1;
 	enum packet_kind next = PACKET_OTHER;
 

@@ -227,10 +227,10 @@ void walker__end_with_block(struct walker *w, uint8_t kind, uint64_t tsc)
 }
 
 /*
- * The thread left before the instruction where tracing continues; or at the block's condition,
- * which the kernel executed instead of the thread, as it does under a probe. False if the block's
- * last instruction can have left and continued at ip: at any address that a signal frame or the
- * kernel tells, possibly in the same block; or at a system call that is restarted.
+ * Ends tracing before the instruction at ip, where it continues; or at the block's condition, which
+ * the kernel executed instead of the thread, as it does under a probe. False if the thread cannot
+ * have left there; or if it may have left by the block's last instruction, because that one can
+ * continue at any address (BLOCK_RESTORES), or is a system call that is restarted.
  */
 static bool left_before(struct walker *w, uint64_t ip)
 {
@@ -291,14 +291,14 @@ void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_
 	w->ignores_fup = false;
 	w->is_abort = false;
 	w->after_ovf = false;
-	/* The last IP is that of the last packet, whether there was code for it or not. */
+	/* The last good packet tells this IP, whether its code is known or not. */
 	if (reason == GAP_BAD_PACKET && w->knows_ip) {
 		w->sure_ip = w->reader.last_ip;
 		w->knows_ip = false;
 	}
 	w->lost_calls = true;
 	w->calls.floor = w->calls.top;
-	/* Missing code may have called known code, which no packet shows. */
+	/* Missing code may have called known code unseen: earlier calls are forgotten. */
 	if (reason != GAP_BAD_PACKET && reason != GAP_MISMATCH)
 		w->calls.stale = w->calls.top;
 	walker__emit(w, BRANCH_GAP, 0, ip, 0, tsc);
@@ -380,7 +380,7 @@ bool walker__wake(struct walker *w)
 
 static struct block_site *find_stale(struct walker *w);
 
-/* SDM "Indirect Transfer Compression for Returns": a taken bit says that it went to its call. */
+/* SDM "Indirect Transfer Compression for Returns": a taken bit is a return to its call. */
 static inline struct block *compressed_return(struct walker *w, const struct block *block, bool bit)
 {
 	struct block_site *site = bit ? returns__pop(&w->calls) : NULL;
@@ -471,8 +471,8 @@ void walker__on_tnt(struct walker *w, uint64_t bits, unsigned int n)
 /* ---- TIP: indirect branches, and entries into the kernel and returns from it */
 
 /*
- * BDM64: the branch right in front of the abort went to the abort handler, and not where its packet
- * says. So it is taken for one where the thread cannot have come to the abort from there.
+ * BDM64: the branch right before an abort may have gone to the abort's IP, and not where its packet
+ * says. This is assumed if the thread cannot have come from that target to the abort's IP.
  */
 static void mend_abort(struct walker *w)
 {
@@ -606,7 +606,10 @@ void walker__on_cut_tip(struct walker *w)
 
 /* ---- trials */
 
-/* The number of branch packets in a trial that cannot fit by coincidence. */
+/*
+ * How many branch packets must fit in a trial: ENOUGH if nothing but the code supports the place;
+ * more than SOME if a guessed IP or an earlier call does.
+ */
 #define ENOUGH 24
 #define SOME   3
 /*
@@ -616,10 +619,10 @@ void walker__on_cut_tip(struct walker *w)
 #define MAX_STALE 4
 /* The most bad bytes that may have been a timing packet. */
 #define MAX_STEP 3
-/* A trial reads no more bytes than that. */
+/* A trial reads at most this many bytes. */
 #define MAX_BYTES 512
 
-/* A trial ends at packets that are neither about branches nor about time. */
+/* True for a short TNT or a TIP. */
 static bool tells_branches(uint8_t byte)
 {
 	return packet__is_short_tnt(byte) || (byte & 0x1f) == 0x0d;
@@ -627,7 +630,10 @@ static bool tells_branches(uint8_t byte)
 
 enum fit { FITS, ENDS, BAD };
 
-/* Walks the packet at *at, and moves *at. ENDS: it is neither about branches nor about time. */
+/*
+ * Walks the packet at *at, and moves *at. ENDS: it is none of short TNT, TIP, CYC, MTC and PAD, at
+ * which a trial ends.
+ */
 static enum fit walk_one(struct walker *trial, const uint8_t **at)
 {
 	uint8_t byte = **at;
@@ -659,7 +665,7 @@ static enum fit walk_one(struct walker *trial, const uint8_t **at)
 
 /*
  * Counts the branch packets that fit, at most ENOUGH, and adds one; 0: the walk was lost. If more
- * damage follows, the packets before it count.
+ * damage follows, the packets before it count if they are more than SOME.
  */
 static unsigned int count_fitting(const struct walker *w, struct block *block, const uint8_t *at)
 {

@@ -33,8 +33,8 @@ struct branch_buffer {
 
 /* Kinds of entries besides enum branch_kind and ENTRY_NOTE. */
 enum raw_kind {
-	RAW_START = ENTRY_KINDS, /* a PSB says that the thread is at `to`; not a branch if that
-				       was known */
+	RAW_START = ENTRY_KINDS, /* a PSB says that the thread is at `to`: a BEGIN, unless that was
+				    known */
 	RAW_REST,		 /* the counts belong to the next branch */
 	RAW_WHO, /* in a CPU's ring, another thread continues: `from` points to its rec_switch, or
 		    is 0 */
@@ -42,7 +42,8 @@ enum raw_kind {
 
 enum walk_state {
 	WALK_OFF,   /* no code of the thread is being traced */
-	WALK_START, /* like WALK_ON, but nothing has happened there yet, and no branch says it */
+	WALK_START, /* the thread is at start_ip; a branch that says so is emitted when something
+		       happens there */
 	WALK_ON,
 	WALK_LOST, /* after a gap: no packet has told where the thread is */
 };
@@ -203,7 +204,10 @@ bool walker__renew(struct walker *w);
 void walker__cannot(struct walker *w);
 /* True, and a gap, if the thread at ip runs in a mode that is not decoded (MODE.Exec). */
 bool walker__lose_mode(struct walker *w, uint64_t ip);
-/* A packet with branches follows. False: it is unknown where in the code they are. */
+/*
+ * Call this when a packet shows that the thread runs: makes WALK_START WALK_ON, and begins a gap
+ * after WALK_OFF. False: it is unknown where the thread is.
+ */
 bool walker__wake(struct walker *w);
 
 /* True after bad bytes, until a packet fits the code: what looks like a packet may be garbage. */

@@ -47,9 +47,9 @@ const char *default_trigger__find(const struct process *process, const char *exe
 }
 
 /*
- * Lists the registers of the parameters 1, 4, 5 and 6 of mtbpf_hit(): the argument, the two halves
- * of the trace id, and has_arg. The number of arguments and the mark are parameters too; see
- * include/mtbpf.h.
+ * True for mtbpf_hit(). Sets *args to the registers of its parameters 1, 4, 5 and 6: the argument,
+ * the two halves of the trace id, and has_arg. The number of arguments and the mark are parameters
+ * too; see include/mtbpf.h.
  */
 static bool is_library(const struct function *function, struct mt_args *args)
 {
@@ -178,10 +178,9 @@ static int settle_file(struct probe *probe, const struct process *process,
 			  mapping->path, process->pid, probe->path);
 		return 0;
 	}
-	log__error(
-		"%s was modified since process %d started, and the file that the process runs is "
-		"not in a layer of the overlay that can be opened here",
-		mapping->path, process->pid);
+	log__error("%s was modified since process %d started, and the old file, which the process "
+		   "runs, cannot be opened from here",
+		   mapping->path, process->pid);
 	log__hint("restart the process, or run mtbpf on the host, which has the layers of the "
 		  "overlay");
 	return -ESTALE;
@@ -191,7 +190,8 @@ static int refuse_usdt(const struct usdt_match *match, int err)
 {
 	log__error("cannot probe %s:%s at %#llx of %s", match->place.provider, match->place.name,
 		   (unsigned long long)match->place.vaddr, elf_image__name(match->module->image));
-	log__hint("the probe's note does not match the code; the file may be damaged");
+	log__hint("the probe's ELF note (.note.stapsdt) does not match the code; the file may be "
+		  "damaged");
 	return err;
 }
 
@@ -245,7 +245,7 @@ static int set_site(struct probe *probe, const struct symbol_match *match, const
 		return err;
 	}
 	if (err == -EILSEQ)
-		log__error("an instruction does not begin at %s+%#" PRIx64, f->name, match->offset);
+		log__error("no instruction begins at %s+%#" PRIx64, f->name, match->offset);
 	else
 		log__error("the kernel refuses probes on the instruction at %s+%#" PRIx64
 			   ": it has a lock, es, cs, ss or ds prefix",
@@ -260,7 +260,7 @@ static bool find_part(void *ctx, uint64_t vaddr, struct exit_part *part)
 {
 	const struct function *f = ctx;
 	uint64_t end, offset;
-	size_t len;
+	size_t len = 0;
 
 	if (elf_image__part_at(f->image, vaddr, &part->vaddr, &end) != f)
 		return false;
@@ -270,7 +270,10 @@ static bool find_part(void *ctx, uint64_t vaddr, struct exit_part *part)
 	return part->code;
 }
 
-/* Exits are given relative to the entry: their distance must be the same in the file. */
+/*
+ * Exits are given relative to the entry: their distance from it must be the same in the file and in
+ * memory.
+ */
 static int check_exits(const struct probe *probe, const struct function *f)
 {
 	for (uint32_t i = 0; i < probe->exits.n; i++) {
@@ -364,7 +367,10 @@ static enum return_reader find_return_reader(const struct symbols *symbols, cons
 	bool is_libc = !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2", 6) ||
 		       !strncmp(name, "libpthread", 10);
 
-	/* OCaml's collector finds return addresses in its frame tables, HotSpot in its code. */
+	/*
+	 * OCaml's collector looks up return addresses in its frame tables, HotSpot in its code:
+	 * neither knows the kernel's trampoline.
+	 */
 	if (symbols__have(symbols, "runtime.gopanic") ||
 	    symbols__have(symbols, "caml_garbage_collection") || !strncmp(name, "libjvm.so", 9))
 		return RETURN_READER_RUNTIME;
@@ -383,7 +389,7 @@ static enum return_reader find_return_reader(const struct symbols *symbols, cons
 	return RETURN_READER_UNWINDER;
 }
 
-/* Adds the registers of arguments in which the value begins: see probe_site__choose(). */
+/* Adds the registers from which the argument is read: see probe_site__choose(). */
 static void add_registers(uint8_t *kept, const struct mt_arg *from)
 {
 	static const size_t registers[INSN_ARGUMENTS] = {
@@ -433,7 +439,10 @@ static int make_probe(struct probe *probe, const struct probe_source *source,
 		hit_reads__bind(source->reads, match->function, probe, source->is_start);
 		kept = read_registers(probe);
 	}
-	/* If the site is behind code that overwrites what is read, another one is chosen. */
+	/*
+	 * If the site is after code that overwrites a register that is read, another site is
+	 * chosen.
+	 */
 	if (probe->site.changed & kept) {
 		const struct mt_args args = probe->args;
 
@@ -495,8 +504,7 @@ static int each_usdt(const struct probe_source *source, const struct symbols *sy
 		if (!err)
 			err = fn(ctx, &probe);
 	}
-	if (!err)
-		VEC_FINI(&found);
+	VEC_FINI(&found);
 	return err;
 }
 
@@ -538,7 +546,7 @@ static int take_probeable(void *ctx, const struct symbol_match *match)
 	return err ? 0 : matches->fn(matches->ctx, &probe);
 }
 
-/* The same for all functions that match a glob, except those that cannot be probed. */
+/* Like each_in_file(), for all functions that match a glob, except those that cannot be probed. */
 static int each_function_in_file(const struct probe_source *source, const char *symbol, probe_fn fn,
 				 void *ctx)
 {
@@ -576,7 +584,9 @@ static struct program *find_code(const struct programs *programs, uint64_t code)
 	return NULL;
 }
 
-/* A process that has just exited is skipped silently. */
+/*
+ * Processes that cannot be opened, for example because they have just exited, are skipped silently.
+ */
 static int add_process(struct programs *programs, pid_t pid)
 {
 	LOG_SILENTLY;
@@ -601,7 +611,7 @@ static void name_target(const struct programs *programs, char *name, size_t size
 	if (target__is_cgroup(programs->target))
 		snprintf(name, size, "the cgroup %s", programs->target->cgroup.path);
 	else
-		snprintf(name, size, "those");
+		snprintf(name, size, "the target");
 }
 
 int programs__open(struct programs *programs, const struct target *target)
@@ -620,8 +630,9 @@ int programs__open(struct programs *programs, const struct target *target)
 	if (err || programs->all.n)
 		return err;
 	name_target(programs, where, sizeof(where));
-	log__error("cannot look at the processes of %s", where);
-	log__hint("run as root, or with CAP_SYS_PTRACE");
+	log__error("cannot inspect any process of %s", where);
+	log__hint(
+		"run as root, or with CAP_SYS_PTRACE; if the processes have exited, attach again");
 	return -ESRCH;
 }
 
@@ -645,10 +656,10 @@ struct search {
 	char picked[sizeof(((struct probe *)NULL)->name)];
 	VEC(struct probe) found; /* in all programs so far */
 	size_t n_new;		 /* places in this program that no earlier one has */
-	bool is_quiet;		 /* they are only counted */
+	bool is_quiet;		 /* new places are only counted */
 };
 
-/* Counts a place that is new, or hands it on. */
+/* Counts a place that is new and, unless is_quiet, passes it on. */
 static int take_new(void *ctx, const struct probe *probe)
 {
 	struct search *search = ctx;
@@ -684,7 +695,10 @@ static int search_in(struct search *search, const struct program *program, bool 
 	return err;
 }
 
-/* Replaces the process, which has ended, by another one of the same program. False without any. */
+/*
+ * Replaces the process, which has ended, by another one of the same program. False if there is
+ * none.
+ */
 static bool replace_process(const struct programs *programs, struct program *program)
 {
 	LOG_SILENTLY;

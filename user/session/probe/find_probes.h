@@ -31,8 +31,8 @@ struct programs {
 
 /*
  * Reads the target's current processes, except those that cannot be read. The target must outlive
- * the programs. Returns 0; -ESRCH after a message and a hint if there is not one; or -errno after a
- * message. Call programs__fini() in any case.
+ * the programs. Returns 0; -ESRCH after a message and a hint if no process is left; or -errno after
+ * a message. Call programs__fini() in any case.
  */
 int programs__open(struct programs *programs, const struct target *target);
 void programs__fini(struct programs *programs);

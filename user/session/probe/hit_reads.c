@@ -59,7 +59,7 @@ static bool is_of_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Types of C on x86-64, by their names; negative: signed. */
+/* Types of C on x86-64 and their sizes in bytes; negative: signed. */
 static const struct {
 	const char *name;
 	int8_t size;
@@ -176,7 +176,7 @@ static int take_value(const struct source *source, const char **at, struct hit_v
 		if (value->path.n == VALUE_STEPS)
 			return refuse(source, "more than 8 members", begin);
 		if (!take_step(at, &value->path.steps[value->path.n++]))
-			return refuse(source, "no member", step);
+			return refuse(source, "the name or offset of a member is missing", step);
 	}
 	keep_text(value->text, begin, *at);
 	return 0;
@@ -221,7 +221,7 @@ static int take_op(const char **at, struct mt_term *term)
 		if (strncmp(begin, "&&", 2) && take(at, ops[i].text))
 			term->op = ops[i].op;
 	if (!term->op)
-		return refuse(&of_terms, "no operator", begin);
+		return refuse(&of_terms, "an operator is missing or unknown", begin);
 	if (term->field == MT_FIELD_COMM && term->op > MT_OP_NE)
 		return refuse(&of_terms, "comm is compared by == and !=", begin);
 	return 0;
@@ -233,7 +233,7 @@ static int take_comm(const char **at, struct mt_term *term)
 
 	end = *begin == '"' ? strchr(begin + 1, '"') : NULL;
 	if (!end)
-		return refuse(&of_terms, "a thread's name is in quotes", begin);
+		return refuse(&of_terms, "a thread's name must be in quotes", begin);
 	/* comm has TASK_COMM_LEN bytes, of which the last is the terminating zero. */
 	if (end - begin - 1 >= (long)sizeof(term->comm))
 		return refuse(&of_terms, "a thread's name has at most 15 characters", begin);
@@ -248,7 +248,7 @@ static int take_number(const char **at, struct mt_term *term, bool *is_negative)
 	char *end;
 
 	if (!isdigit((unsigned char)*begin) && *begin != '-')
-		return refuse(&of_terms, "no number", begin);
+		return refuse(&of_terms, "a number is missing", begin);
 	errno = 0;
 	term->value = *begin == '-' ? (uint64_t)strtoll(begin, &end, 0) : strtoull(begin, &end, 0);
 	if (errno || end == begin || is_of_name(*end) || *end == '.')
@@ -279,7 +279,7 @@ static int parse_filter(struct hit_filter *filter, const char *text)
 		if (!err && !*skip_blanks(at))
 			break;
 		if (!err && !take(&at, "&&"))
-			err = refuse(&of_terms, "'&&' or the end is missing", skip_blanks(at));
+			err = refuse(&of_terms, "expected '&&' or the end", skip_blanks(at));
 	}
 	return err;
 }
@@ -297,8 +297,7 @@ static int parse_key(struct hit_reads *reads, const char *text)
 	if (take(&at, "goroutine")) {
 		reads->keys[0] = (struct hit_value){.is_goroutine = true, .text = "goroutine"};
 		reads->keys[1] = reads->keys[0];
-		return *skip_blanks(at) ? refuse(&of_key, "the end is missing", skip_blanks(at))
-					: 0;
+		return *skip_blanks(at) ? refuse(&of_key, "unexpected text", skip_blanks(at)) : 0;
 	}
 	err = take_value(&of_key, &at, &reads->keys[0]);
 	reads->keys[1] = reads->keys[0];
@@ -306,7 +305,7 @@ static int parse_key(struct hit_reads *reads, const char *text)
 	if (reads->has_stop_key)
 		err = take_value(&of_key, &at, &reads->keys[1]);
 	if (!err && *skip_blanks(at))
-		err = refuse(&of_key, "the end is missing", skip_blanks(at));
+		err = refuse(&of_key, "unexpected text", skip_blanks(at));
 	if (!err && (reads->keys[0].path.of_return || reads->keys[1].path.of_return))
 		err = refuse(&of_key, "a returned value cannot be a key", text);
 	return err;
@@ -331,7 +330,9 @@ static int take_print(const char **at, struct hit_print *print)
 			err = refuse(&of_print, "')' is missing", skip_blanks(*at));
 		if (!err && print->kind == MT_PRINT_BYTES &&
 		    print->length.path.of_return != print->value.path.of_return)
-			err = refuse(&of_print, "one is of the entry, one of the return",
+			err = refuse(&of_print,
+				     "both values of str() must be arguments, or both "
+				     "of retval",
 				     skip_blanks(begin));
 	}
 	keep_text(print->text, begin, *at);
@@ -351,7 +352,7 @@ static int parse_print(struct hit_reads *reads, const char *text)
 		if (!err && !*skip_blanks(at))
 			break;
 		if (!err && !take(&at, ","))
-			err = refuse(&of_print, "',' or the end is missing", skip_blanks(at));
+			err = refuse(&of_print, "expected ',' or the end", skip_blanks(at));
 	}
 	return err;
 }
@@ -414,8 +415,9 @@ static bool has_only_offsets(const struct value_path *path)
 }
 
 /*
- * Follows pointers by offsets, from an argument whose place is known; or from one that the debug
- * info has reached in memory, by a reference to a pointer.
+ * Adds the numeric offsets that the user wrote (arg1->8) to a value whose place is known: an
+ * argument; or, if the argument is a reference to a pointer, the pointer in memory, which the debug
+ * info has found.
  */
 static int add_offsets(const struct hit_value *from, struct mt_value *value, enum value_type *type,
 		       bool as_text, char why[static VALUE_WHY_SIZE])
@@ -460,7 +462,7 @@ static int find_told(const struct hit_value *from, const struct probe *probe,
 		/* mtbpf_hit() has more arguments, but only the header mtbpf.h uses those. */
 		return tell(why, "mtbpf_take_snapshot_with_arg() has one argument, arg1");
 	} else if (is_syscall || arg >= probe->args.n) {
-		return tell(why, "it does not have so many");
+		return tell(why, "the probe or system call has fewer arguments");
 	} else {
 		value->from = probe->args.v[arg];
 		if (probe->is_library)
@@ -598,7 +600,7 @@ static int find_value(const struct hit_value *from, const struct probe *probe,
 	if (as_text && type != VALUE_TEXT && type != VALUE_CHARACTERS)
 		return tell(why, "its type is not char *: write (char *) if it points to text");
 	if (!as_text && type == VALUE_CHARACTERS)
-		return tell(why, "it is an array: str() is its text");
+		return tell(why, "it is an array: use str() for its text");
 	return type == VALUE_NONE ? tell(why, "it is neither an integer nor a pointer") : 0;
 }
 
@@ -725,8 +727,8 @@ int hit_reads__check(const struct hit_reads *reads, struct probe *probes, size_t
 		struct probe *probe = &probes[i];
 		bool is_told = probe__in_kernel(probe) || probe->is_usdt;
 		/*
-		 * Of most hits the thread and its name are known, but the victim of the OOM killer
-		 * is not the current thread.
+		 * At most hits, -if tid and -if comm need only the current thread. But the victim
+		 * of the OOM killer is not the current thread.
 		 */
 		bool reads_unknown = probe->kernel.kind == KERNEL_PROBE_OOM || reads->has_key ||
 				     (reads->n_prints && !is_start);

@@ -49,7 +49,7 @@ struct hit_reads {
 	bool stores_no_memory; /* the caller sets it: keys and prints in memory are refused */
 };
 
-/* Each text may be NULL. 0, or -EINVAL after a line and a hint. */
+/* Each text may be NULL. 0, or -EINVAL after a message and a hint. */
 int hit_reads__parse(struct hit_reads *reads, const char *filter, const char *key,
 		     const char *print);
 /* Returns the option, "-if" or "-print", that reads retval; otherwise NULL. */

@@ -142,8 +142,8 @@ static bool is_called(pid_t pid, const struct mappings *maps, const struct perf_
 #define CODE_MOST (1u << 20)
 
 /*
- * True for a JVM with virtual threads: a call of one may continue on another thread, at the same
- * stack pointer as a call of another one.
+ * True for a JVM with virtual threads: a call in a virtual thread may continue on another thread,
+ * at the same stack pointer as a call in another virtual thread.
  */
 static bool has_virtual_threads(pid_t pid)
 {
@@ -207,7 +207,10 @@ struct jit_match {
 	char name[LABEL_SIZE], other[LABEL_SIZE]; /* the first match, and a different one */
 };
 
-/* Erlang's map has "handle/1", and "handle/1-CodeInfoPrologue" for the data before it. */
+/*
+ * A selector that is the whole name of an entry matches no other entry: Erlang's map has
+ * "handle/1", and "handle/1-CodeInfoPrologue" for the data before it.
+ */
 static void find_matches(const struct jit_map *map, const struct mappings *maps, pid_t pid,
 			 const char *text, struct jit_match *match)
 {
@@ -231,8 +234,8 @@ static int refuse_matches(pid_t pid, const char *text, const struct jit_match *m
 {
 	if (!match->n) {
 		log__error("no function of process %d matches '" JIT_PREFIX "%s'", (int)pid, text);
-		log__hint("'mtbpf list -pid %d \"" JIT_PREFIX "*\"' shows those that are compiled "
-			  "now; one that is called rarely may not be",
+		log__hint("'mtbpf list -pid %d \"" JIT_PREFIX "*\"' shows the functions that are "
+			  "compiled now; one that is called rarely may not be compiled",
 			  (int)pid);
 		return -ENOENT;
 	}
@@ -366,7 +369,10 @@ static bool is_probed(const struct perf_map_entry *entry, const struct probe *pr
 	return false;
 }
 
-/* The name of one of the functions that the map has at a place that is not probed, or NULL. */
+/*
+ * Returns the name of a probed function that the map also has at a place that is not probed, and
+ * sets *moved to that place. NULL: there is none.
+ */
 static const char *find_moved(pid_t pid, const struct probe *probes, size_t n, uint64_t *moved)
 {
 	_cleanup_mappings_ struct mappings maps = {0};
@@ -403,7 +409,10 @@ bool jit_probe__check(pid_t pid, const struct probe *probes, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		uint8_t code[sizeof(probes->code)];
-		/* The bytes after it are other code: Python 3.12's trampolines have 11 bytes. */
+		/*
+		 * The bytes after the function are other code: Python 3.12's trampolines have 11
+		 * bytes.
+		 */
 		size_t size = probes[i].jit_code_len;
 
 		/* If the read fails, the process has ended. */
@@ -428,21 +437,24 @@ static int refuse_calls(const struct probe *probe)
 {
 	switch (probe->exits_err) {
 	case JIT_EXITS_ENTERED:
-		log__error("the code of %s is not optimised: V8 enters it in its middle as well, "
-			   "so that its calls have no duration",
+		log__error("the code of %s is not optimised: V8 also enters such code in the "
+			   "middle, so that durations cannot be measured",
 			   probe->name);
-		log__hint("use -delay-thresh, which measures from call to call; or start node with "
-			  "--no-sparkplug, which makes optimised code only");
+		log__hint("measure delays instead: attach -delay-thresh, or watch without "
+			  "-durations; or start "
+			  "node with --no-sparkplug, which makes optimised code only");
 		break;
 	case JIT_EXITS_VIRTUAL:
-		log__error("%s: calls of Java's virtual threads change threads, so that their "
+		log__error("%s: calls in Java's virtual threads move between threads, so their "
 			   "duration is not known",
 			   probe->name);
-		log__hint("-delay-thresh measures from call to call");
+		log__hint("measure delays instead: attach -delay-thresh, or watch without "
+			  "-durations");
 		break;
 	default:
 		log__error("cannot find a return in the code of %s", probe->name);
-		log__hint("-delay-thresh measures from call to call, without the return");
+		log__hint("measure delays instead: attach -delay-thresh, or watch without "
+			  "-durations");
 	}
 	return -EINVAL;
 }
@@ -469,8 +481,9 @@ int jit_probe__check_calls(const struct probe *probes, size_t n)
 		   "has only %d",
 		   last->name, n_copies, n_returns, BREAKPOINTS_MAX);
 	if (n_copies > 1 && has_one_name && strncmp(last->name, "JS:", 3))
-		log__hint("java -XX:-UseOnStackReplacement compiles a method fewer times; or "
-			  "-delay-thresh measures from call to call, without the returns");
+		log__hint(
+			"java -XX:-UseOnStackReplacement compiles a method fewer times; or measure "
+			"delays: attach -delay-thresh, or watch without -durations");
 	else
 		log__hint("use -delay-thresh, or -start and -stop: they need no returns");
 	return -EINVAL;

@@ -34,7 +34,8 @@ struct search {
 static int refuse_kind(const char *text, const char *kind)
 {
 	log__error("'%s': unknown kind of descriptor '%s'", text, kind);
-	log__hint("socket, file, pipe, tty, eventfd, epoll or timerfd: 'syscall:read(socket)'");
+	log__hint("use socket, file, pipe, tty, eventfd, epoll or timerfd, as in "
+		  "'syscall:read(socket)'");
 	return -EINVAL;
 }
 
@@ -58,14 +59,14 @@ static bool is_reading(const char *name)
 
 static int refuse_end(const char *name)
 {
-	log__error("-start %s: a region cannot begin there, since the thread ends", name);
+	log__error("-start %s: recording cannot begin there, because the thread ends there", name);
 	log__hint("use it as -stop: -start NAME -stop %s", name);
 	return -EINVAL;
 }
 
 static int take(struct search *search, const char *name, int number)
 {
-	/* The registers at its entry have the arguments. */
+	/* The registers at the entry of the system call have its arguments. */
 	static const uint16_t places[] = {offsetof(struct user_regs_struct, rdi),
 					  offsetof(struct user_regs_struct, rsi),
 					  offsetof(struct user_regs_struct, rdx)};
@@ -78,8 +79,8 @@ static int take(struct search *search, const char *name, int number)
 	 */
 	if (kind && search->is_start && number == SYS_close) {
 		log__error("-start " SYSCALL_PREFIX
-			   "%s(...): the kind of the descriptor is not known, since "
-			   "it is closed when the call returns and the region begins",
+			   "%s(...): recording begins when the call has returned: the descriptor "
+			   "is closed then, and its kind not known",
 			   name);
 		log__hint("use -start " SYSCALL_PREFIX "%s, without the kind", name);
 		return -EINVAL;
@@ -131,11 +132,14 @@ static int refuse_unknown(const struct search *search, const char *name)
 			nearest__offer(&nearest, syscall__name(i));
 	meant = nearest__result(&nearest);
 	log__error("'" SYSCALL_PREFIX "%s': no such system call%s", name,
-		   search->kind ? " that takes a descriptor first" : "");
-	if (meant && strcmp(meant, name))
+		   search->kind ? " with a descriptor as its first argument" : "");
+	if (search->kind)
+		log__hint("name one whose first argument is a descriptor, as in '" SYSCALL_PREFIX
+			  "recv*(socket)', or leave out '(...)'");
+	else if (meant && strcmp(meant, name))
 		log__hint("did you mean " SYSCALL_PREFIX "%s?", meant);
 	else
-		log__hint("by its name, as strace shows it: " SYSCALL_PREFIX
+		log__hint("use the name that strace shows: " SYSCALL_PREFIX
 			  "fsync, '" SYSCALL_PREFIX "recv*(socket)'");
 	return -ENOENT;
 }
@@ -175,7 +179,7 @@ static int each_syscall(const struct probe_source *source, const char *text, pro
 	return err;
 }
 
-/* A probe of whose hits no arguments are read. */
+/* Calls fn for a probe at whose hits no arguments are read. */
 static int take_named(const char *text, const struct kernel_probe *kernel, probe_fn fn, void *ctx)
 {
 	struct probe probe = {
@@ -189,7 +193,10 @@ static int take_named(const char *text, const struct kernel_probe *kernel, probe
 
 #define EVENTS "/sys/kernel/tracing/events/"
 
-/* These categories lack tracepoints (kernel/trace/trace_syscalls.c, trace_export.c). */
+/*
+ * False for categories whose events are not tracepoints (kernel/trace/trace_syscalls.c,
+ * trace_export.c).
+ */
 static bool has_tracepoints(const char *category)
 {
 	return strcmp(category, "syscalls") && strcmp(category, "ftrace");
@@ -251,9 +258,9 @@ static int each_tracepoint(const struct probe_source *source, const char *text, 
 		/* These events are made by the tracepoints of all system calls. */
 		bool is_exit = !strncmp(name, "sys_exit_", 9);
 
-		log__error("'%s' is an event, and not a tracepoint", text);
+		log__error("'%s' cannot be probed: this event has no tracepoint of its own", text);
 		if (is_exit || !strncmp(name, "sys_enter_", 10))
-			log__hint("the system call is " SYSCALL_PREFIX "%s",
+			log__hint("name the system call instead: " SYSCALL_PREFIX "%s",
 				  name + (is_exit ? 9 : 10));
 		else
 			log__hint("mtbpf list '" SYSCALL_PREFIX "*' shows system calls");
@@ -288,8 +295,8 @@ static int each_signal(const struct probe_source *source, const char *text, prob
 			kernel.signals = 1ull << i;
 	if (kernel.signals)
 		return take_named(text, &kernel, fn, ctx);
-	log__error("'%s': no such signal", text);
-	log__hint("mtbpf list '" SIGNAL_PREFIX "*' shows them: " SIGNAL_PREFIX
+	log__error("'%s': no such signal, or a real-time signal", text);
+	log__hint("mtbpf list '" SIGNAL_PREFIX "*' shows the possible signals: " SIGNAL_PREFIX
 		  "SEGV, " SIGNAL_PREFIX "ABRT");
 	return -EINVAL;
 }
@@ -420,7 +427,8 @@ static int each_function(const struct probe_source *source, const char *text, pr
 	if (!functions.n) {
 		const char *meant = nearest__result(&functions.nearest);
 
-		log__error("'%s': the kernel has no such function that takes a probe", text);
+		log__error("'%s': the kernel has no function of this name that can be probed",
+			   text);
 		if (meant && strcmp(meant, functions.glob))
 			log__hint("did you mean " FUNCTION_PREFIX "%s?", meant);
 		else

@@ -53,8 +53,7 @@ int selectors__split(struct selectors *selectors, const struct option_list *text
 
 			/* An empty text is looked up, which reports that it is not found. */
 			if (!len && *text) {
-				log__error("an empty name between the commas of %s '%s'", option,
-					   text);
+				log__error("an empty name in the list %s '%s'", option, text);
 				log__hint("name several functions as %s A,B or %s A %s B", option,
 					  option, option);
 				free(name);
@@ -207,7 +206,7 @@ int probes__check_calls(const struct probes *probes)
 				   : "%s is inside a function: only calls of whole functions have "
 				     "a duration",
 			   probes->all.v[i].name);
-		log__hint("name only the function, or measure from hit to hit: attach "
+		log__hint("name a whole function, or measure from hit to hit: attach "
 			  "-delay-thresh, watch without -durations");
 		return -EINVAL;
 	}
@@ -229,12 +228,13 @@ static int refuse_exits(const struct probe *probe)
 	else
 		log__error("cannot find the returns of %s: there may be data in its code",
 			   probe->name);
-	log__hint("-delay-thresh measures from call to call, without the return%s",
-		  probe->return_reader == RETURN_READER_NONE
-			  ? "; -return-probes uretprobe replaces return addresses"
+	log__hint("measure delays instead: attach -delay-thresh, or watch without -durations%s",
+		  probe->exits_err == -ENOENT ? ""
+		  : probe->return_reader == RETURN_READER_NONE
+			  ? "; or -return-probes uretprobe, which replaces return addresses"
 		  : probe->return_reader == RETURN_READER_UNWINDER
-			  ? "; -return-probes uretprobe replaces the return address, and ends the "
-			    "program if an exception passes this function"
+			  ? "; or -return-probes uretprobe, which ends the program if an "
+			    "exception passes this function"
 			  : "");
 	return -EINVAL;
 }
@@ -265,15 +265,15 @@ static int refuse_retval(const struct probe *probe, const char *option)
 {
 	int32_t at = probe->exits.first_jump;
 
-	log__error("%s: retval of %s is not known: the jump at %s%s%#x also ends the call, and the "
-		   "function that it leads to computes the value",
+	log__error("%s: retval of %s is not known: %s%s%#x is a tail call, and the function that "
+		   "it jumps to computes the value",
 		   option, probe->name, probe->name, at < 0 ? "-" : "+", (unsigned int)abs(at));
 	log__hint("leave out retval, or name that function or a caller%s",
 		  probe->return_reader == RETURN_READER_RUNTIME ? ""
 		  : probe->return_reader == RETURN_READER_UNWINDER
-			  ? "; -return-probes uretprobe knows the value, and ends the program if "
-			    "an exception passes this function"
-			  : "; -return-probes uretprobe knows the value");
+			  ? "; or use -return-probes uretprobe, which ends the program if an "
+			    "exception passes this function"
+			  : "; or use -return-probes uretprobe, which knows the value");
 	return -EINVAL;
 }
 
@@ -304,11 +304,11 @@ int probes__choose_returns(const struct probes *probes, int choice, const char *
 	VEC_EACH_WHILE(&probes->all, other, *by_insn) {
 		if (other->is_go == first->is_go)
 			continue;
-		log__error("%s is in a Go program and %s is not: durations are measured "
-			   "differently there",
+		log__error("%s is in a Go program and %s is not: durations in both cannot be "
+			   "measured in one run",
 			   first->is_go ? first->name : other->name,
 			   first->is_go ? other->name : first->name);
-		log__hint("record only the processes of one of them, or use -delay-thresh");
+		log__hint("record only the Go processes or only the others, or use -delay-thresh");
 		return -EINVAL;
 	}
 	return 0;
@@ -324,7 +324,7 @@ struct adder {
 
 static int refuse_place(const char *name)
 {
-	log__error("-also %s: not a whole function", name);
+	log__error("-also %s does not name a whole function", name);
 	log__hint("name functions of the program, without an offset and without line:, usdt:, "
 		  "syscall: or kernel:");
 	return -EINVAL;
@@ -346,14 +346,15 @@ static int add_also(void *ctx, const struct probe *probe)
 		return 0;
 	}
 	if (by_insn && probe->exits_err) {
-		log__error("-also %s: its returns cannot be probed", probe->name);
+		log__error("-also %s: the returns of this function cannot be probed", probe->name);
 		log__hint("leave out -also, or name a function that this one calls");
 		return -EINVAL;
 	}
 	if (probes__have(adder->have, probe))
 		return 0;
 	if (adder->also->all.n == ALSO_MAX && !probes__have(adder->also, probe)) {
-		log__error("-also %s: more than %d functions", adder->name, ALSO_MAX);
+		log__error("-also %s: with this, -also names more than %d functions", adder->name,
+			   ALSO_MAX);
 		log__hint("use a narrower glob ('mtbpf list' shows the matches); each call costs "
 			  "two probe hits");
 		return -EINVAL;
@@ -448,7 +449,7 @@ static bool is_go_program(const struct probe_source *source)
 	return is_found;
 }
 
-/* A region is a thread's: a goroutine that waits leaves its thread to others. */
+/* A region belongs to a thread, but a goroutine that waits leaves its thread to others. */
 static int check_goroutines(const struct start_stop *r, const struct capture_options *options,
 			    const struct probe_source *source)
 {
@@ -537,6 +538,6 @@ int probes__check_jit(const struct probes *probes, const struct start_stop *regi
 	if (is_one || !probe)
 		return 0;
 	log__error("%s: a JIT's function is a trigger in one process only", probe->name);
-	log__hint("name that process: -pid PID");
+	log__hint("name one process: -pid PID, without -children");
 	return -EINVAL;
 }

@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "util/vec.h"
 
-/* Names of functions. If it is empty, nothing triggers. */
+/* Names of functions. If there are none, nothing triggers. */
 struct selectors {
 	VEC(char *) names;
 };
@@ -54,7 +54,10 @@ struct go_waits {
  */
 int probes__find(struct probes *probes, const struct selectors *selectors,
 		 const struct probe_source *source);
-/* A probe_fn: adds the probe to a struct probes, unless it has one there. 0 or -ENOMEM. */
+/*
+ * A probe_fn: adds the probe to a struct probes, unless one of its probes is at the same place. 0
+ * or -ENOMEM.
+ */
 int probes__add(void *probes, const struct probe *probe);
 void probes__fini(struct probes *probes);
 

@@ -269,7 +269,7 @@ static bool find_definition(struct elf_debug *debug, Dwarf_Die *type)
 static int find_member(struct walk *walk, struct elf_debug *debug, Dwarf_Die *class,
 		       const char *name, Dwarf_Die *found, Dwarf_Word *offset, int depth);
 
-/* Among the members of the class itself, also in those without a name. As find_member(). */
+/* Like find_member(), among the members of the class itself, and of its members without a name. */
 static int find_own_member(struct walk *walk, struct elf_debug *debug, Dwarf_Die *class,
 			   const char *name, Dwarf_Die *found, Dwarf_Word *offset, int depth)
 {
@@ -285,7 +285,7 @@ static int find_own_member(struct walk *walk, struct elf_debug *debug, Dwarf_Die
 
 		if ((tag != DW_TAG_member && tag != DW_TAG_variable) || (own && strcmp(own, name)))
 			continue;
-		/* DWARF before 5 has static ones as members. */
+		/* DWARF before version 5 describes static members like other members. */
 		if (own && (tag == DW_TAG_variable || dwarf_hasattr(&die, DW_AT_external) ||
 			    dwarf_hasattr(&die, DW_AT_declaration)))
 			return refuse(walk, "is static: it is in no object", name);
@@ -304,7 +304,7 @@ static int find_own_member(struct walk *walk, struct elf_debug *debug, Dwarf_Die
 	return got;
 }
 
-/* In the base classes: two of them may have the name. As find_member(). */
+/* Like find_member(), in the base classes. -EINVAL also if two of them have the name. */
 static int find_inherited(struct walk *walk, struct elf_debug *debug, Dwarf_Die *class,
 			  const char *name, Dwarf_Die *found, Dwarf_Word *offset, int depth)
 {
@@ -511,7 +511,7 @@ static enum value_type settle_type(struct walk *walk, int8_t *size)
 }
 
 /*
- * True if the function's code begins there. A function whose cold code is elsewhere has ranges
+ * True if the function's code begins at vaddr. A function whose cold code is elsewhere has ranges
  * only.
  */
 static bool begins_at(Dwarf_Die *subprogram, uint64_t vaddr)
@@ -568,8 +568,8 @@ static enum passing passing_of(Dwarf_Die *type)
 }
 
 /*
- * A large structure is returned in memory, whose address is passed before all arguments. 1: so; 0:
- * not so; -1: this cannot be told.
+ * A large structure is returned in memory, whose address is passed before all arguments. 1: the
+ * function has that argument; 0: it has not; -1: unknown.
  */
 static int has_hidden_argument(Dwarf_Die *subprogram)
 {
@@ -604,7 +604,7 @@ static enum place place_of(Dwarf_Die *parameter, uint64_t vaddr, uint16_t *reg)
 	if (!dwarf_attr(parameter, DW_AT_location, &attr) ||
 	    dwarf_getlocation_addr(&attr, vaddr, &ops, &n, 1) != 1 || !n)
 		return PLACE_NONE;
-	/* From rbx, rbp or rsp. */
+	/* Relative to the frame base, rbx, rbp or rsp. */
 	if (n == 1 && (ops[0].atom == DW_OP_fbreg || ops[0].atom == DW_OP_breg3 ||
 		       ops[0].atom == DW_OP_breg6 || ops[0].atom == DW_OP_breg7))
 		return PLACE_STACK;

@@ -188,7 +188,10 @@ static bool is_in_register(const struct btf_type *type)
 	return btf_is_ptr(type) || is_integer(type, &size) || has_unclear_sign(type);
 }
 
-/* System V ABI for x86-64, 3.2.3: by the types of the arguments before it, and of the result. */
+/*
+ * Finds the register of an argument by the types of those before it, and of the result (System V
+ * ABI for x86-64, 3.2.3).
+ */
 static int find_parameter(struct walk *walk, const struct btf_type *proto, uint32_t arg)
 {
 	uint32_t id = proto->type, n_registers = 0;

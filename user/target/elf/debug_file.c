@@ -101,7 +101,7 @@ static bool is_separate(const struct elf_image *image)
 	return image->separate && !has_lines(image->elf);
 }
 
-/* A name, NUL, the build id. */
+/* The section contains a name, a NUL, and the build ID. */
 const char *elf_image__alt_link(const struct elf_image *image, char *build_id, size_t size)
 {
 	Elf *elf = is_separate(image) ? image->separate->elf : image->elf;
@@ -183,9 +183,12 @@ Elf *elf_image__alt_elf(const struct elf_image *image)
 	return image->alt ? image->alt->elf : NULL;
 }
 
-/* The search for it. */
+/* The search for the debug file. */
 
-/* Opened for reading: a regular file, or -errno. By now the name may be a fifo's. */
+/*
+ * Opens a regular file for reading; or -errno. O_NONBLOCK: if the name is a fifo's by now, opening
+ * would wait.
+ */
 static int open_regular(const char *path)
 {
 	return fs__only_regular(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -199,7 +202,10 @@ struct search {
 	uint32_t crc;
 };
 
-/* By the build ID if there is one, otherwise by the CRC of .gnu_debuglink: zlib's (IEEE 802.3). */
+/*
+ * True if the file is the right one: by the image's build ID, or, without one, by the CRC of
+ * .gnu_debuglink: zlib's (IEEE 802.3).
+ */
 static bool fits(const struct search *s, int fd)
 {
 	const char *build_id = elf_image__build_id(s->image);
@@ -242,7 +248,7 @@ static int by_build_id(const struct search *s)
 	return try_path(s, path);
 }
 
-/* Beside the file, in .debug/ there, in the tree for all of them. */
+/* Looks beside the file, in .debug/ there, and under /usr/lib/debug. */
 static int by_link(const struct search *s)
 {
 	static const char *const ways[] = {"%s%.*s/%s", "%s%.*s/.debug/%s",
@@ -358,7 +364,7 @@ bool debug_file__use(struct elf_image *image, const char *path, const char *root
 
 int build_id__path(const char *build_id, unsigned int which, char *path, size_t size)
 {
-	const char *home = getenv("HOME");
+	const char *cache = getenv("DEBUGINFOD_CACHE_PATH"), *home = getenv("HOME");
 	int n = -1;
 
 	if (strlen(build_id) < 3 || strspn(build_id, "0123456789abcdef") != strlen(build_id))
@@ -376,8 +382,9 @@ int build_id__path(const char *build_id, unsigned int which, char *path, size_t 
 			     build_id, build_id + 2);
 		break;
 	case 3:
-		n = snprintf(path, size, "%s/.cache/debuginfod_client/%s/executable",
-			     home ? home : "", build_id);
+		n = cache ? snprintf(path, size, "%s/%s/executable", cache, build_id)
+			  : snprintf(path, size, "%s/.cache/debuginfod_client/%s/executable",
+				     home ? home : "", build_id);
 		break;
 	}
 	return n >= 0 && (size_t)n < size ? 0 : -ENOENT;

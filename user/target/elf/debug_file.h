@@ -15,9 +15,9 @@ bool elf_image__lacks_symbols(const struct elf_image *image);
 /* The name and the CRC of its .gnu_debuglink, or NULL. Valid as long as the image. */
 const char *elf_image__debug_link(const struct elf_image *image, uint32_t *crc);
 /*
- * Symbols and lines that the image lacks come from this file (not kept; it is mapped). It has been
- * checked to be the right one. 0; -EBUSY if they have been looked for before; -ENOEXEC, -EIO, or
- * -errno of the system.
+ * Gives the image a debug file, which has the symbols and lines that the image lacks. The caller
+ * has checked that it is the right one. The descriptor is not kept; the file is mapped. 0; -EBUSY
+ * if symbols or lines have been looked for before; -ENOEXEC, -EIO, or -errno of the system.
  */
 int elf_image__set_debug_file(struct elf_image *image, int fd);
 /*
@@ -26,8 +26,8 @@ int elf_image__set_debug_file(struct elf_image *image, int fd);
  */
 const char *elf_image__alt_link(const struct elf_image *image, char *build_id, size_t size);
 /*
- * Sets that file (not kept; it is mapped), which has been checked. Errors are those of
- * elf_image__set_debug_file().
+ * Gives the image the file that elf_image__alt_link() names, which the caller has checked.
+ * Otherwise like elf_image__set_debug_file().
  */
 int elf_image__set_alt_file(struct elf_image *image, int fd);
 /* True if the file or debug file has this build id. */

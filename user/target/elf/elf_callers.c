@@ -55,8 +55,8 @@ static void look_in(struct references *found, const struct loaded *at, uint64_t 
 }
 
 /*
- * True for the short forms of jmp, jcc, loop and jrcxz. Those within the function itself are loops,
- * and are not counted.
+ * Counts the short forms of jmp, jcc, loop and jrcxz that lead to the function. Those within the
+ * function itself are loops, and are not counted.
  */
 static void look_near(struct references *found, const struct loaded *at, uint64_t vaddr,
 		      uint64_t size)
@@ -113,7 +113,7 @@ bool elf_image__may_hold_text(const struct elf_image *image, const char *text)
 	return image->elf && !n;
 }
 
-/* Calls through the PLT, and pointers to it, use the symbol. */
+/* True if a relocation uses the symbol: for calls through the PLT, or pointers to the function. */
 static bool is_relocated(Elf *elf, size_t dynsym, size_t symbol)
 {
 	Elf_Scn *scn = NULL;
@@ -132,7 +132,7 @@ static bool is_relocated(Elf *elf, size_t dynsym, size_t symbol)
 	return false;
 }
 
-/* A symbol of .dynsym, if it exports the function. */
+/* Notes that symbol i of .dynsym exports the function. */
 static void note_export(struct references *found, const struct elf_image *image, Elf_Scn *scn,
 			const GElf_Shdr *shdr, size_t i)
 {
@@ -213,7 +213,7 @@ struct elf_callers elf_callers__of(const struct function *function)
  * %rdi (sysdeps/x86_64/start.S). Also finds the indirect call of main() in libc.
  */
 
-/* The instructions of _start up to the call. */
+/* The most instructions of _start up to its call. */
 #define MAX_INSNS 20
 
 uint64_t elf_image__find_main(const struct elf_image *image)
@@ -251,7 +251,7 @@ uint64_t elf_image__find_main(const struct elf_image *image)
 	return 0;
 }
 
-/* The longest code up to a return. */
+/* The most bytes of code that are searched for the call of main(). */
 #define MAX_STRAIGHT 512
 
 /*
@@ -282,7 +282,7 @@ static uint64_t find_indirect(const struct elf_image *image, uint64_t vaddr, siz
 uint64_t elf_main__behind_call(const struct function *start_main)
 {
 	const struct elf_image *image = start_main->image;
-	size_t len, at = 0;
+	size_t len = 0, at = 0;
 	const uint8_t *code = elf_image__loaded_bytes(image, start_main->vaddr, &len);
 	uint64_t behind = find_indirect(image, start_main->vaddr, start_main->size);
 	struct insn insn;

@@ -10,17 +10,17 @@
 #include "target/elf/function.h"
 
 /*
- * All call instructions in its file that can call a function. They are known if the loaded part of
- * the file refers to it only by calls, ELF_CALLERS_MAX at most, apart from the symbol that exports
- * it. None: it may also be called from elsewhere, or the callers are unknown: large files are not
- * searched, and a file is searched for a limited number of functions. The first search takes some
- * milliseconds.
+ * Finds all call instructions in the function's file that can call it. They are known if nothing
+ * else in the loaded part of the file refers to the function, except the symbol that exports it,
+ * and if they are at most ELF_CALLERS_MAX. n = 0: the callers are unknown, or outside of the file.
+ * Large files are not searched, and a file is searched for a limited number of functions. The first
+ * search takes some milliseconds.
  */
 struct elf_callers elf_callers__of(const struct function *function);
 
 /*
- * False if the loaded part of the file does not contain this text with its end: the file neither
- * imports nor looks up a function of this name. Large files are not searched: true.
+ * False if the loaded part of the file does not contain this text with its terminating NUL: the
+ * file neither imports nor looks up a function of this name. Large files are not searched: true.
  */
 bool elf_image__may_hold_text(const struct elf_image *image, const char *text);
 

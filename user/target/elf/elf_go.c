@@ -80,7 +80,9 @@ static bool read_word(const struct go_table *go, uint64_t n, uint64_t *value)
 	return true;
 }
 
-/* Entry `index` of the pairs; that of n_funcs is the end of the last function's code. */
+/*
+ * Reads the address of pair `index`; that of pair n_funcs is the end of the last function's code.
+ */
 static bool read_entry(const struct go_table *go, uint64_t index, uint64_t *vaddr)
 {
 	if (!read_word(go, 2 * index, vaddr))
@@ -338,8 +340,8 @@ static bool make_copy(struct go_table *go)
 }
 
 /*
- * Stores the relocation's addend in its place, as the loader does with the bias added: the file
- * need not contain it there. False: no memory.
+ * Stores the addends of relocations where the loader stores them with the bias added: the file need
+ * not contain them there. False: out of memory.
  */
 static bool relocate_all(struct go_table *go, const struct elf_image *image, uint64_t vaddr)
 {

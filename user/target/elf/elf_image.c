@@ -29,7 +29,7 @@ int elf_image__check_header(const uint8_t *data, size_t size, enum elf_use use)
 	fits = ehdr.e_type == ET_EXEC || ehdr.e_type == ET_DYN;
 	if (use == ELF_CORE)
 		fits = ehdr.e_type == ET_CORE;
-	else if (use == ELF_SEPARATE && ehdr.e_type == ET_REL) /* dwz's */
+	else if (use == ELF_SEPARATE && ehdr.e_type == ET_REL) /* a file of dwz */
 		fits = true;
 	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_ident[EI_DATA] != ELFDATA2LSB ||
 	    ehdr.e_machine != EM_X86_64 || !fits)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One ELF file: its code bytes, functions, and source lines. The only user of libelf and libdw.
- * Addresses here are link-time virtual addresses ("vaddr"), offsets are file offsets. The file is
- * untrusted: everything in it is checked. Tables are built when they are first needed. Any number
- * of threads may share an image.
+ * One ELF file: its code bytes, functions, and source lines. Only target/elf and target/unwind use
+ * libelf and libdw. Addresses here are link-time virtual addresses ("vaddr"), offsets are file
+ * offsets. The file is untrusted: everything in it is checked. Tables are built when they are first
+ * needed. Any number of threads may share an image.
  */
 #ifndef MTBPF_TARGET_ELF_ELF_IMAGE_H
 #define MTBPF_TARGET_ELF_ELF_IMAGE_H
@@ -78,7 +78,7 @@ const struct function *elf_image__part_at(struct elf_image *image, uint64_t vadd
  * cached). False if the image's debug info does not tell.
  */
 bool function__source(const struct function *function, struct source_place *place);
-/* True if a function of it has been asked for. */
+/* True if a function of the image has been asked for. */
 bool elf_image__is_used(const struct elf_image *image);
 /* Opens its debug info, as the first function__source() would: libc's takes a tenth of a second. */
 void elf_image__prepare_source(struct elf_image *image);
@@ -119,7 +119,7 @@ struct elf_tls {
 	 */
 	enum elf_tls_note note;
 	uint64_t note_vaddr;
-	bool is_own; /* a note of a variable without a name, perhaps another one of the file */
+	bool is_own; /* the relocation has no symbol: it may be of another variable of the file */
 };
 
 /* Sets offset and in_program. False: the file, and its debug file, do not define it. */

@@ -34,7 +34,7 @@
 struct scope {
 	const struct scope *outer;
 	const char *name;
-	struct scope *next; /* of the unit's */
+	struct scope *next; /* the next of the unit's scopes */
 };
 
 /* A function in a scope. */
@@ -72,7 +72,7 @@ struct inline_unit {
 };
 
 struct inline_function {
-	struct function_entry entry; /* first: what function__source() takes it for */
+	struct function_entry entry; /* the first member: function__source() casts to it */
 	struct source_place place;
 };
 
@@ -238,7 +238,7 @@ static int enter_scope(struct die_walk *walk, Dwarf_Die *die, const void **scope
 		name = name ? name : "(anonymous class)";
 		break;
 	case DW_TAG_subprogram:
-		/* One outside of all scopes may have its declaration in one, before it. */
+		/* A function outside of all scopes may have been declared before, in a scope. */
 		if (!*scope) {
 			const struct scoped *declared;
 
@@ -546,7 +546,10 @@ static const struct inlined *look_up(struct elf_image *image, uint64_t vaddr)
 		if (walk_children(&walk, &body->die, NULL, 0))
 			body->ranges.n = 0;
 	}
-	/* Inner ranges follow the outer ones. The part of one outside the outer one is ignored. */
+	/*
+	 * Inner ranges follow the outer ones. A part of an inner range that is outside of the outer
+	 * one is ignored.
+	 */
 	VEC_EACH(&body->ranges, range)
 		if (vaddr - range->start < range->end - range->start &&
 		    range->inlined->outer == found)

@@ -112,7 +112,7 @@ struct elf_image {
 	struct elf_debug *debug;       /* of elf_lines.c */
 	bool has_debug;		       /* debug has been looked for */
 	struct elf_debug *located;     /* the same with locations of variables; NULL: not read */
-	pthread_mutex_t source_lock;   /* protects these two and their contents */
+	pthread_mutex_t source_lock;   /* protects debug, located, places and their contents */
 	VEC(struct source_place *) places; /* lines of functions that were looked up */
 };
 

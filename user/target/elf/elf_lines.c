@@ -52,9 +52,9 @@ static void free_debug(struct elf_debug *debug)
 }
 
 /*
- * libdw decompresses all that it knows of when it begins, which the first trace of a function of
- * libc waits for. Sections without bytes it leaves alone (elfutils: libdw/dwarf_begin_elf.c,
- * check_section()). True if locations are among what is hidden.
+ * Hides compressed sections that are not needed: libdw would decompress them when it begins, which
+ * delays the first trace of a function of libc. libdw ignores sections without bytes (elfutils:
+ * libdw/dwarf_begin_elf.c, check_section()). True if sections of locations were hidden.
  */
 static bool hide_unused(Elf *elf, bool needs_locations)
 {
@@ -171,7 +171,7 @@ void elf_image__free_debug(struct elf_image *image)
 	image->debug = image->located = NULL;
 }
 
-/* The one whose code is nearest before vaddr. */
+/* Takes the unit whose code begins nearest before vaddr. */
 bool elf_debug__unit_at(const struct elf_debug *debug, uint64_t vaddr, Dwarf_Die *unit)
 {
 	size_t n = VEC_PARTITION_POINT(&debug->units, e, e->start <= vaddr);

@@ -17,8 +17,8 @@ struct line_found {
 };
 
 /*
- * Adds what is known of a line of a file: "svc.c" and "src/svc.c" are both "/build/src/svc.c". All
- * line tables of the image are read, which of a large program takes a second. 0 or -ENOMEM. The
+ * Adds what is known of a line of a file: "svc.c" and "src/svc.c" are both "/build/src/svc.c".
+ * Reads all line tables of the image, which takes a second for a large program. 0 or -ENOMEM. The
  * caller frees found->vaddrs.
  */
 int elf_image__find_line(struct elf_image *image, const char *file, unsigned int line,

@@ -67,7 +67,7 @@ static char *demangle_ocaml(const char *raw_name)
 	if (!name)
 		return NULL;
 	for (size_t i = 0; i < len;) {
-		/* Behind a ".", "__" is part of the function's own name. */
+		/* After a ".", "__" is part of the function's own name. */
 		bool may_separate = out && (!dot || text + i < dot);
 
 		if (may_separate && i + 2 < len && text[i] == '_' && text[i + 1] == '_') {
@@ -270,8 +270,8 @@ static bool holds(const struct elf_image *image, const char *section, const char
 }
 
 /*
- * Compilers leave traces that strip keeps. rustc names itself in newer versions; in all of them,
- * what may panic in the standard library has its place in the source.
+ * Compilers leave traces that strip keeps: newer versions of rustc their name, and all versions the
+ * source paths of code of the standard library that may panic.
  */
 bool elf_image__holds_rust(struct elf_image *image)
 {

@@ -199,7 +199,7 @@ void elf_image__settle_symbols(struct elf_image *image)
 	if (symbols->n && sort_by_keys(symbols))
 		VEC_SORT(symbols, compare_entries);
 	drop_repeated(symbols);
-	/* None may have a size of 0, or reach to the next function, or out of its section. */
+	/* No function may have a size of 0, or reach into the next one, or out of its section. */
 	for (; i < symbols->n; i = next) {
 		struct function_entry *first = &symbols->v[i];
 		uint64_t vaddr = first->function.vaddr;
@@ -614,7 +614,7 @@ static int add_unknown(struct elf_image *image, uint64_t start, uint64_t end)
 	if (!entry)
 		return -ENOMEM;
 	entry->function.kind = FUNCTION_UNKNOWN;
-	/* So linkers call where a program begins, with or without a symbol there. */
+	/* Linkers call the place where a program begins _start, with or without a symbol there. */
 	if (image->entry && start == image->entry)
 		function_entry__set_name(entry, "_start");
 	if (image->main && start == image->main)
@@ -623,8 +623,8 @@ static int add_unknown(struct elf_image *image, uint64_t start, uint64_t end)
 }
 
 /*
- * Splits a stretch without symbols into functions: at the borders of sections, and there one per
- * FDE, and one for each rest between. *next is the first FDE that may matter.
+ * Splits a stretch without symbols into functions: one per FDE, and one for each rest between FDEs
+ * and the borders of sections. *next is the first FDE that may matter.
  */
 static int split(struct elf_image *image, const elf_frame_vec *frames, size_t *next, uint64_t start,
 		 uint64_t end)

@@ -22,7 +22,7 @@
 #include "util/log.h"
 #include "util/names.h"
 
-/* A desktop has 4000 lists, of 30 MB in all. */
+/* Limits for a hostile database. A desktop has 4000 lists, of 30 MB in all. */
 #define MAX_FILES 40000
 #define MAX_BYTES (128u << 20)
 
@@ -42,7 +42,7 @@ static bool take_name(const char *file, char name[static DEB_PACKAGE_SIZE])
 	return len && len < DEB_PACKAGE_SIZE;
 }
 
-/* A line is a path. */
+/* True if `line` is a whole line of the text: a path. */
 static bool has_line(const char *text, const char *line)
 {
 	size_t len = strlen(line);
@@ -97,11 +97,11 @@ int deb_package__owning(const char *root, const char *path, char name[static DEB
 
 struct runtime {
 	const char *language;
-	/* Base names of the program's file, and of libraries; then a version may follow. */
+	/* Patterns (fnmatch(3)) of the base names of the program's file, and of its library. */
 	const char *programs[MAX_PATTERNS], *library;
 	const char *symbol;  /* of a program that has another name */
 	const char *names;   /* how its functions get names in stacks; NULL: they cannot */
-	const char *usdt;    /* the probe that each call hits, if it was built with it */
+	const char *usdt;    /* the probe that each call hits, if the interpreter has it */
 	const char *if_usdt; /* an additional requirement, or NULL */
 };
 
@@ -300,7 +300,7 @@ static bool has_functions(const struct symbols *symbols, const struct query *que
 /* The file does not run yet, so its libraries are unknown. */
 static void hint_at_attach(void)
 {
-	log__hint("if it is a library's, start the program first, then 'mtbpf attach'");
+	log__hint("for a function of a library, start the program first, then use 'mtbpf attach'");
 }
 
 /* Says which package has the symbols that were stripped from the file. */
@@ -321,7 +321,8 @@ static void hint_at_debug_symbols(const struct symbols *symbols, const struct mo
 		log__hint("install them (-dbgsym, -dbg, -debuginfo), or a file that is not "
 			  "stripped");
 	if (*id && urls && *urls)
-		log__hint("'debuginfod-find debuginfo %s' fetches them, if its server has them",
+		log__hint("'debuginfod-find debuginfo %s' fetches the debug symbols, if the "
+			  "server has them",
 			  id);
 }
 
@@ -358,12 +359,13 @@ static int refuse_missing(const struct symbols *symbols, const struct query *que
 		log__hint("only functions of its libraries have names; use addr:0x401234 for an "
 			  "instruction of the program");
 	else if (best && symbols->pid)
-		log__hint("did you mean '%s'? 'mtbpf list -pid %d' shows them all", best,
+		log__hint("did you mean '%s'? 'mtbpf list -pid %d' lists all functions", best,
 			  (int)symbols->pid);
 	else if (best)
-		log__hint("did you mean '%s'? 'nm -C %s' shows them all", best, symbols->label);
+		log__hint("did you mean '%s'? 'nm -C %s' lists all functions", best,
+			  symbols->label);
 	else if (symbols->pid)
-		log__hint("'mtbpf list -pid %d' shows them all", (int)symbols->pid);
+		log__hint("'mtbpf list -pid %d' lists all functions", (int)symbols->pid);
 	else
 		hint_at_attach();
 	if (!query->module_len)
@@ -400,9 +402,9 @@ int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query 
 			   "terminal",
 			   found->n, symbols->label);
 		if (symbols->pid)
-			log__hint("'mtbpf list -pid %d' shows them", (int)symbols->pid);
+			log__hint("'mtbpf list -pid %d' lists the functions", (int)symbols->pid);
 		else
-			log__hint("'nm -C %s' shows them", symbols->label);
+			log__hint("'nm -C %s' lists the functions", symbols->label);
 		return -ENOTUNIQ;
 	}
 	if (query->line) {
@@ -416,7 +418,10 @@ int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query 
 	for (size_t i = 0; i < found->n && i < MAX_LISTED; i++) {
 		const struct symbol_match *match = &found->v[i];
 		const struct function *function = match->function;
-		/* addr: takes the program's addresses as linked, and any as they are now. */
+		/*
+		 * The selector addr: takes addresses of the program as linked, and of libraries as
+		 * they are in the running process.
+		 */
 		uint64_t bias = match->module->is_executable ? 0 : match->module->bias;
 
 		if (query->line)
@@ -437,7 +442,7 @@ int symbols__refuse_unknown(const struct symbols *symbols, const struct query *q
 {
 	if (!has_functions(symbols, query, TIER_EXECUTABLE) &&
 	    !has_functions(symbols, query, TIER_LIBRARIES)) {
-		log__error("%s is stripped: its functions cannot be named", symbols->label);
+		log__error("%s is stripped: no function can be found by its name", symbols->label);
 		if (!symbols->pid)
 			hint_at_attach();
 		symbols__hint_missing(symbols);

@@ -25,7 +25,10 @@ struct line {
 };
 typedef VEC(struct line) line_vec;
 
-/* Anybody may write to /tmp: what another user put there is not the process's. Otherwise -1. */
+/*
+ * Opens the map if it belongs to the process's user or to root, since anybody may write to /tmp.
+ * Otherwise -1.
+ */
 static int open_trusted(const char *path, pid_t pid)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -81,7 +84,7 @@ char *perf_map__read(pid_t pid, size_t most)
 	return err ? NULL : text;
 }
 
-/* Digits, with or without 0x, up to a blank. */
+/* Reads hexadecimal digits, with or without 0x, and steps past the blanks after them. */
 static bool take_hex(const char **p, uint64_t *value)
 {
 	char *end;

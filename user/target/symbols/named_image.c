@@ -41,7 +41,7 @@ struct named_image {
 	uint64_t seed; /* random, so that an attacker cannot choose colliding names */
 
 	VEC(struct named_spot) spots;
-	struct hash_index by_ip; /* of spots; the number is the index + 1, as of all of these */
+	struct hash_index by_ip; /* of spots; the numbers in all these indexes are an index + 1 */
 	VEC(const char *) modules;
 	struct hash_index by_module_name;
 	VEC(struct named_function *) functions;
@@ -143,7 +143,7 @@ static void cut_path(const char **path, size_t *len)
 	}
 }
 
-/* The module's name, once: of a path the last part. NULL: out of memory. */
+/* The module's name, interned: the last part of a path. NULL: out of memory. */
 static const char *module_of(struct named_image *image, const char *path, size_t len)
 {
 	char clean[LONGEST_NAME + 1];
@@ -410,7 +410,7 @@ const struct named_spot *named_image__spot(const struct named_image *image, uint
 
 /*
  * perf extends symbols without a size up to the next symbol. _init and _fini of crti.o are such
- * symbols, before the stubs. Branches to or from a stub show where they end.
+ * symbols, before the stubs. Branches to or from a stub show where _init and _fini end.
  */
 static bool has_no_size(const struct named_function *function)
 {
@@ -563,7 +563,7 @@ static int enter(struct named_image *image, const struct named_spot *spot)
 	return show(image);
 }
 
-/* The first branch out of a function without a name. */
+/* Takes a branch out of an unnamed function. The first one shows whether the function is a stub. */
 static void leave(struct named_image *image, struct named_function *from, uint64_t ip,
 		  enum named_branch how, const struct named_spot *to)
 {

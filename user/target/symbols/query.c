@@ -10,9 +10,9 @@
 #include "util/log.h"
 
 /*
- * The last identifier outside of any brackets. Demangling is slow: of a hundred thousand names
- * those that lack the identifier need none. An operator's name may lack every identifier, so that
- * all names are demangled.
+ * The last identifier outside of any brackets. Demangling a hundred thousand names is slow: names
+ * that lack the identifier need not be demangled. An operator's name may lack every identifier, so
+ * that all names are demangled.
  */
 static void find_needle(struct query *query)
 {
@@ -47,7 +47,7 @@ static void find_needle(struct query *query)
 	}
 }
 
-/* A whole number, hexadecimal behind 0x; up to `end`. */
+/* Reads a whole number that ends at `end`, hexadecimal after 0x. */
 static bool parse_number(const char *text, const char *end, uint64_t *number)
 {
 	char *stop;
@@ -68,7 +68,7 @@ static int parse_address(struct query *query, const char *text)
 	if (*text && !text[good] && query->address != UINT64_MAX)
 		return 0;
 	if (text[good])
-		log__error("bad trigger: '%c' in an address", text[good]);
+		log__error("bad trigger: '%c' is not a hexadecimal digit", text[good]);
 	else if (*text)
 		log__error("bad trigger: the address is too large");
 	else

@@ -27,7 +27,10 @@ static bool find_in(const struct module *module, uint64_t vaddr, struct symbol_m
 
 /* The code of a source line: "line:svc.c:123". */
 
-/* For each function the first statement of the line, which may be inlined into several. */
+/*
+ * Adds, for each function, the first statement of the line. The line may be inlined into several
+ * functions.
+ */
 static int search_line(match_vec *found, const struct symbols *symbols, const struct query *query,
 		       enum tier tier, struct line_found *line)
 {
@@ -137,7 +140,10 @@ static char *line_of(const struct symbol_match *match, bool with_source)
 	return line;
 }
 
-/* Asks the user which of them is meant. 0, -ENOMEM, or -EINVAL after a line and a hint: none. */
+/*
+ * Asks the user which function is meant. 0, -ENOMEM, or -EINVAL after a line and a hint: none was
+ * picked.
+ */
 static int symbols__pick(const match_vec *found, struct symbol_match *match)
 {
 	char **lines = calloc(found->n, sizeof(*lines)), offset[32] = "";
@@ -320,7 +326,7 @@ bool function__is_meant(const struct function *function, const char *name)
 	bool is_meant = false;
 
 	if (function->kind == FUNCTION_SYMBOL && !query__parse(&query, name)) {
-		/* Of an address there is no name. */
+		/* The selector of an address has no name. */
 		is_meant = query.name &&
 			   (!query.module_len || query__names(&query, function->module)) &&
 			   means(&query, function);
@@ -329,7 +335,7 @@ bool function__is_meant(const struct function *function, const char *name)
 	return is_meant;
 }
 
-/* The executable hides libraries, unless one of them is named. */
+/* A match in the executable hides those in libraries, unless the query names a module. */
 static int search(match_vec *found, const struct symbols *symbols, const struct query *query,
 		  const match_fn *ways)
 {

@@ -28,11 +28,11 @@ enum cfi_register {
 };
 
 enum cfi_kind {
-	CFI_SAME,	    /* it is still there */
-	CFI_UNDEFINED,	    /* it is lost; for the return address: the outermost frame */
+	CFI_SAME,	    /* the register still has the caller's value */
+	CFI_UNDEFINED,	    /* the value is lost; for the return address: the outermost frame */
 	CFI_AT_CFA,	    /* in memory, `offset` from the CFA */
 	CFI_CFA_PLUS,	    /* the CFA and `offset` */
-	CFI_REGISTER_PLUS,  /* in another register; of the CFA: `offset` from it */
+	CFI_REGISTER_PLUS,  /* in another register; for the CFA: that register plus `offset` */
 	CFI_AT_EXPRESSION,  /* in memory, where the expression says */
 	CFI_EXPRESSION,	    /* what the expression gives */
 	CFI_NOT_UNDERSTOOD, /* in a register that this machine does not have */

@@ -342,6 +342,10 @@ static struct landing_table *build(struct elf_image *image)
 			if (site.pad)
 				err = VEC_ADD(&table->pads, site.pad);
 	}
+	if (err) {
+		landing_table__free(table);
+		return NULL;
+	}
 	VEC_SORT_U64(&table->pads);
 	return table;
 }
@@ -442,7 +446,7 @@ void elf_image__resolve_pads(struct elf_image *image, struct function_table *ful
 
 /*
  * The sites of an OCaml function, whose code is followed at the first call; NULL: out of memory.
- * The caller holds image->lock, which is not held meanwhile.
+ * The caller holds image->lock, which is released while the code is followed.
  */
 static const handler_site_vec *sites_of(struct elf_image *image, const struct function *function)
 {
@@ -472,8 +476,8 @@ static const handler_site_vec *sites_of(struct elf_image *image, const struct fu
 }
 
 /*
- * The handler of the OCaml call or raise at vaddr; 0: none. With is_handler: whether vaddr is that
- * of any site of its function.
+ * The handler of the OCaml call or raise at vaddr; 0: none. Sets *is_handler, if not NULL, if vaddr
+ * is the handler of any site of its function.
  */
 static uint64_t ask_function(struct elf_image *image, uint64_t vaddr, bool *is_handler)
 {

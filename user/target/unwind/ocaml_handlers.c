@@ -18,13 +18,14 @@
  * versions, points to the innermost trap frame, which holds the previous frame and the handler.
  */
 
-/* The number of instructions of a straight line that such a shape has at most. */
+/* The most instructions in a row that such a shape has. */
 #define SHAPE_LENGTH 5
 
 /*
- * A note for each unit: what _.stapsdt.base was when the unit's addresses were written, then three
- * lists of addresses, each ended by a 0. What the base has moved by since (prelink), they have too:
- * as for SystemTap's probes (its "UserSpaceProbeImplementation", "Prelink").
+ * Each unit has a note: the address of _.stapsdt.base when the unit's addresses were written, then
+ * three lists of addresses, each ended by a 0. If the base has moved since (prelink), the addresses
+ * have moved as far, as those of SystemTap's probes (its "UserSpaceProbeImplementation",
+ * "Prelink").
  */
 
 #define NOTE_TYPE 1
@@ -185,7 +186,10 @@ static bool looks_like_raiser(struct elf_image *image, uint64_t vaddr)
 	return false;
 }
 
-/* A call to this address does not come back: it raises. Must not hold image->lock. */
+/*
+ * True if a call to this address does not come back: it raises. The caller must not hold
+ * image->lock.
+ */
 static bool is_raiser(struct elf_image *image, uint64_t vaddr)
 {
 	static const char *const names[] = {"caml_raise_exn", "caml_reraise_exn",
@@ -230,7 +234,7 @@ struct chain {
 	uint32_t outer;
 };
 
-/* From where on to follow. */
+/* A place from which code is to be followed. */
 struct flow_start {
 	size_t at;
 	uint32_t chain;
@@ -248,7 +252,7 @@ struct flow {
 	size_t size;
 	const struct ocaml_note
 		*note; /* believed more than the code; NULL: not about this function */
-	int32_t slot;  /* of the domain's state */
+	int32_t slot;  /* its offset in the domain's state */
 	bool has_slot, failed;
 	uint32_t *chains; /* of each byte of the code */
 	VEC(struct chain) nodes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the exception handlers of OCaml functions, from the compiler's notes and from the code.
- * landing_pads.h is how to ask for them.
+ * Callers ask for them through landing_pads.h.
  */
 #ifndef MTBPF_TARGET_UNWIND_OCAML_HANDLERS_H
 #define MTBPF_TARGET_UNWIND_OCAML_HANDLERS_H
@@ -38,7 +38,8 @@ typedef VEC(struct handler_site) handler_site_vec;
 
 /*
  * Follows the function's instructions from its entry on, and adds its sites, ascending. A handler
- * is claimed only where all ways to a site have it. Must not hold image->lock. 0 or -ENOMEM.
+ * is claimed only where all ways to a site have it. The caller must not hold image->lock. 0 or
+ * -ENOMEM.
  */
 int ocaml_flow__find_sites(struct elf_image *image, const struct function *f,
 			   const struct ocaml_note *note, handler_site_vec *sites);

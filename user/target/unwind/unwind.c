@@ -19,7 +19,7 @@ struct unwinder {
 	uint64_t ip, sp;
 	const struct unwind_start *start;
 	size_t next_call; /* in start->calls */
-	bool is_exact;	  /* ip is what runs next there, no return address */
+	bool is_exact;	  /* ip is the next instruction to run, and not a return address */
 	bool by_frame;	  /* ip and %rbp come from a frame that %rbp pointed to */
 };
 
@@ -196,7 +196,7 @@ static enum step step_signal(struct unwinder *u)
 	return STEP_INTERRUPTED;
 }
 
-/* False if the value is lost, which is an error only for the return address. */
+/* False if the value is lost. Only the CFA, the return address and the stack pointer are needed. */
 static bool apply(const struct unwinder *u, const struct cfi_rule *rule, int reg, uint64_t cfa,
 		  uint64_t *value)
 {
@@ -255,15 +255,15 @@ static enum step step_by_rules(struct unwinder *u, const struct cfi_row *row)
 	return row->is_signal ? STEP_INTERRUPTED : STEP_CALLER;
 }
 
-/* The most instructions of an epilogue: one pops each register, and a few more. */
+/* The most bytes of an epilogue: a pop for each register, and a few more instructions. */
 #define EPILOGUE_MAX 64
 
 /* DWARF's numbers of the registers, by those of instructions (System V ABI, AMD64, 3.6.2). */
 static const uint8_t dwarf_numbers[] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
 
 /*
- * Carries out an instruction of an epilogue. Returns its length; 0: it is another one, or the
- * return.
+ * Carries out an instruction of an epilogue. Returns its length; 0: it is the return, or is not
+ * part of an epilogue.
  */
 static size_t run_epilogue(struct cfi_frame *frame, const uint8_t *code, uint64_t *sp)
 {
@@ -302,7 +302,7 @@ static bool step_by_epilogue(struct unwinder *u, const struct code_place *place)
 	size_t at = 0, n = 1;
 	size_t len = code_map__read(u->map, u->ip, code, EPILOGUE_MAX);
 
-	/* Behind a call that never returns another function may begin. */
+	/* After a call that never returns, another function may begin. */
 	if (!code_map__find(u->map, u->ip, &next) || next.function != place->function)
 		return false;
 	for (; n && at < len; at += n)
@@ -316,15 +316,15 @@ static bool step_by_epilogue(struct unwinder *u, const struct code_place *place)
 }
 
 /*
- * In a chain of frames 0 marks the deepest (System V ABI, AMD64, 3.4.1). Its return address need
- * not follow a call: Go puts the address of goexit there.
+ * In a chain of frame pointers, 0 marks the outermost frame ("deepest" in System V ABI, AMD64,
+ * 3.4.1). Its return address need not follow a call: Go puts the address of goexit there.
  */
 static bool is_behind_deepest(const struct unwinder *u)
 {
 	return u->by_frame && !u->frame.registers[CFI_RBP];
 }
 
-/* Nothing says how this code is unwound. What a frame pointer shows must look like a frame. */
+/* Follows %rbp in code that has no unwind rules, if it points to what looks like a frame. */
 static enum step step_by_frame_pointer(struct unwinder *u, const struct code_place *place)
 {
 	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -465,7 +465,9 @@ int unwind__stack(struct code_map *map, const struct unwind_start *start, struct
 		uint64_t from = u.ip - !u.is_exact;
 		enum step result = step(&u);
 
-		/* A handler returns to the restorer, where the kernel put it: it is not a caller.
+		/*
+		 * A signal handler returns to the restorer, whose address the kernel has pushed.
+		 * The restorer is not a caller, and is removed.
 		 */
 		if (result == STEP_INTERRUPTED && out->ips.n > 1)
 			out->ips.n--;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a thread's registers and the top of its stack to the callers, as a debugger finds them. */
+/* Finds the callers from a thread's registers and the top of its stack, as a debugger does. */
 #ifndef MTBPF_TARGET_UNWIND_UNWIND_H
 #define MTBPF_TARGET_UNWIND_UNWIND_H
 
