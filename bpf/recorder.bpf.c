@@ -785,32 +785,33 @@ int on_compaction_end(void *ctx)
 	return end_reclaim(MT_RECLAIM_COMPACTION);
 }
 
-/* The context of a program on a perf event (include/uapi/linux/bpf_perf_event.h). */
-struct perf_event_data {
-	struct pt_regs regs;
-	u64 sample_period;
-};
-
-/*
- * Attached per CPU to the timed samples, to page faults, and to switches if perf takes their
- * stacks. Returning 0 drops the sample. sample_period is 1 for switches and larger for the others.
- */
+/* Attached per CPU to the timed samples and to page faults. Returning 0 drops the sample. */
 SEC("perf_event")
-int on_clock(struct perf_event_data *ctx)
+int on_clock(void *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct mt_cpu *cpu = this_cpu();
 
 	if (!is_target(task) || !cpu || is_stopped())
 		return 0;
-	/* At a switch, on_switch() has run already. */
-	if (ctx->sample_period > 1 && cpu->in_tid != task->pid) {
+	if (cpu->in_tid != task->pid) {
 		set_in(cpu, task, true);
 		arrive(cpu, task);
 	}
 	if (!is_recorded(task->pid))
 		return 0;
-	if (ctx->sample_period > 1)
-		cpu->n_clock++;
+	cpu->n_clock++;
 	return 1;
+}
+
+/*
+ * Attached per CPU to switches if perf takes their stacks. on_switch() has run already, and counts
+ * the switch.
+ */
+SEC("perf_event")
+int on_switch_stack(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return is_target(task) && !is_stopped() && is_recorded(task->pid);
 }

@@ -9,7 +9,7 @@ setup() {
 	echo 'ID=debian' >"$OS_RELEASE"
 	: >"$LOG"
 	fake apt-get 'echo "apt-get $*" >>"$LOG"'
-	fake apt-cache 'echo "  Candidate: 1.0"'
+	fake apt-cache 'shift; printf "%s:\n  Candidate: 1.0\n" "$@"'
 	fake id 'echo 0'
 	"$BATS_TEST_DIRNAME/../deps.sh" -check test || skip "this machine lacks some of them"
 }
@@ -54,7 +54,7 @@ deps() {
 }
 
 @test "of two package names the one that this release has is taken" {
-	fake apt-cache '[ "$2" != bpftool ] || { echo "  Candidate: (none)"; exit; }; echo "  Candidate: 1.0"'
+	fake apt-cache 'printf "bpftool:\n  Candidate: (none)\nlinux-tools-generic:\n  Candidate: 1.0\n"'
 	BPFTOOL=no-such-bpftool deps
 	[[ "$(cat "$LOG")" == *install*linux-tools-generic* ]]
 }

@@ -70,7 +70,7 @@ END
 	captures 250
 	"$mtbpf" report -q d -html page.html
 	[ "$(grep -c '<details class="capture"' page.html)" -eq 200 ]
-	grep -q '50 captures with a smaller excess are left out' page.html
+	grep -q '50 captures with a smaller excess left out' page.html
 	[ "$(grep -c '<circle' page.html)" -eq 250 ]
 	[ "$(stat -c %s page.html)" -lt 16000000 ]
 }

@@ -16,7 +16,7 @@ teardown() {
 
 # sample ARGS: attach to $target's one_iter until a call takes long.
 sample() {
-	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -timeout 15s -o slow.fxt "$@"
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -timeout 60s -o slow.fxt "$@"
 }
 
 # Before all others on the machine, whose turns on its CPU would be a cause as well. Not for a target that hardly

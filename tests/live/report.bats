@@ -17,11 +17,13 @@ raise SystemExit(not ok)"
 
 @test "what stacks do not cover is [not recorded], not the trigger's own time" {
 	start phases 1500 100
-	mtbpf_run attach -source sample -pid "$target" -symbol handle_request -duration-thresh 500ms -timeout 15s \
+	mtbpf_run attach -source sample -pid "$target" -symbol handle_request -duration-thresh 500ms -timeout 60s \
 		-snapshot-size 256K -unwind dwarf -o slow.fxt
 	[ "$status" -eq 0 ]
 	[[ $output == *"[not recorded] in handle_request"* ]]
-	[[ $output == *"not recorded: stacks cover the last "*" of 1."[6-9]*" s; -snapshot-size "*" would cover all; "* ]]
+	# It takes 1.6 s of the clock's time, and longer where the machine is busy at its end.
+	[[ $output =~ "not recorded: stacks cover the last "[0-9.]+" "[mun]?"s of "([0-9.]+)" s; -snapshot-size "[^\ ]+" would cover all; " ]]
+	awk -v took="${BASH_REMATCH[1]}" 'BEGIN { exit took < 1.6 }'
 	[[ $output != *"reason: on the CPU, in handle_request;"* ]]
 	# All of the call is accounted for; a tenth of a second of phase_b is seen at its end.
 	for file in slow.mtbpf slow.fxt; do
@@ -49,7 +51,7 @@ raise SystemExit(not ok)"
 	other=$!
 	echo "$other" >"$group/cgroup.procs"
 	# The group comes before what other tests run, by its weight: what is not throttled is theirs.
-	mtbpf_run attach -source sample -pid "$target" -symbol handle_request -duration-thresh 200ms -timeout 15s -o quota.fxt
+	mtbpf_run attach -source sample -pid "$target" -symbol handle_request -duration-thresh 200ms -timeout 60s -o quota.fxt
 	kill "$target" "$other"
 	eventually 5 rmdir "$group"
 	[ "$status" -eq 0 ]
@@ -110,7 +112,7 @@ sys.exit(not taken or any(t['pid'] != $target for t in taken))"
 	start phases 1500 100
 	while taskset -cp "${cpus%% *}" "$target" && taskset -cp "${cpus##* }" "$target"; do sleep 0.01; done >moving 2>&1 3>&- &
 	started+=($!)
-	mtbpf_run attach -source sample -pid "$target" -symbol handle_request -duration-thresh 700ms -timeout 15s -o moved.fxt
+	mtbpf_run attach -source sample -pid "$target" -symbol handle_request -duration-thresh 700ms -timeout 60s -o moved.fxt
 	kill "$target"
 	[ "$status" -eq 0 ]
 	[[ $output =~ it\ moved\ between\ CPUs\ [0-9]+\ times ]]
@@ -123,7 +125,7 @@ sys.exit(not taken or any(t['pid'] != $target for t in taken))"
 @test "a region's report is the same of the recording and of the trace, and does not call it a function's" {
 	start service -scale small
 	mtbpf_run attach -source sample -sample-rate 10000 -pid "$target" -start table_rehash -stop format_reply \
-		-timeout 15s -duration-thresh 1us -o region.fxt
+		-timeout 60s -duration-thresh 1us -o region.fxt
 	[ "$status" -eq 0 ]
 	[[ $output == *"region from -start to format_reply took"* ]]
 	[ "$("$O/mtbpf" report region.fxt | grep -c 'region from -start to format_reply took')" = 1 ]
@@ -142,7 +144,7 @@ sys.exit(not taken or any(t['pid'] != $target for t in taken))"
 	taskset -cp "$cpu" "$target"
 	taskset -c "$cpu" dd if=/dev/zero of=/dev/null bs=64M 2>/dev/null 3>&- &
 	started+=("$!")
-	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -duration-thresh 30ms -timeout 20s -o alarm.fxt
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -duration-thresh 30ms -timeout 60s -o alarm.fxt
 	[ "$status" -eq 0 ]
 	[[ $output == *"[blocked] in "*": recvfrom of "* ]]
 	[[ $output != *"woken by"* ]]
@@ -173,7 +175,7 @@ go_reason() {
 		cause=${cause%%:*}
 		start go_waits "$cause"
 		come_first
-		mtbpf_run attach -source sample -pid "$target" -symbol main.handle -duration-thresh 150ms -timeout 20s -o $cause.fxt
+		mtbpf_run attach -source sample -pid "$target" -symbol main.handle -duration-thresh 150ms -timeout 60s -o $cause.fxt
 		kill "$target"
 		[ "$status" -eq 0 ]
 		go_reason $cause.fxt $cause "$want"
@@ -222,7 +224,7 @@ made_ready() {
 	export GODEBUG=asyncpreemptoff=1 GOMAXPROCS=4
 	start go_waits stop
 	# The wait for the loop is two switches each 0.1 ms.
-	mtbpf_run attach -source sample -unwind fp -pid "$target" -symbol main.handle -duration-thresh 50ms -timeout 20s -o stop.fxt
+	mtbpf_run attach -source sample -unwind fp -pid "$target" -symbol main.handle -duration-thresh 50ms -timeout 60s -o stop.fxt
 	eventually 10 grep -hq '^stopped ' "$BATS_TEST_TMPDIR"/go_waits.*
 	kill "$target"
 	[ "$status" -eq 0 ]
@@ -246,7 +248,7 @@ made_ready() {
 			start $program "$cause"
 			"$O/mtbpf" list -pid "$target" main.handle | grep -q ' main.handle$'
 			"$O/mtbpf" list -pid "$target" "line:go_waits.go:$((line + 1))" | grep -q ' main.handle$'
-			mtbpf_run attach -source sample -pid "$target" -symbol main.handle -duration-thresh 150ms -timeout 20s \
+			mtbpf_run attach -source sample -pid "$target" -symbol main.handle -duration-thresh 150ms -timeout 60s \
 				-o $cause.fxt
 			kill "$target"
 			[ "$status" -eq 0 ]
@@ -276,7 +278,7 @@ made_ready() {
 		eventually 10 grep -q '^pid ' node.log
 		# What is interpreted at first is compiled by then.
 		sleep 1
-		mtbpf_run attach -source sample -pid "$target" -symbol uv__run_timers -duration-thresh 60ms -timeout 30s \
+		mtbpf_run attach -source sample -pid "$target" -symbol uv__run_timers -duration-thresh 60ms -timeout 60s \
 			-o node.fxt
 		kill "$target"
 		rm -f "/tmp/perf-$target.map"
@@ -318,7 +320,7 @@ made_ready() {
 	started+=("$!")
 	eventually 10 grep -q '^pid ' py.log
 	target=$(sed -n 's/^pid //p' py.log)
-	mtbpf_run attach -source sample -pid "$target" -symbol clock_nanosleep -delay-thresh 80ms -timeout 30s -o py.fxt
+	mtbpf_run attach -source sample -pid "$target" -symbol clock_nanosleep -delay-thresh 80ms -timeout 60s -o py.fxt
 	kill "$target"
 	rm -f "/tmp/perf-$target.map"
 	[ "$status" -eq 0 ]
@@ -373,14 +375,29 @@ attach_sampling() {
 	eventually 10 grep -q '^waiting' "$attach_log"
 }
 
+# hold HOLD RELEASE: attaches, and holds $target for 0.6 s by these commands. Where the machine is busy a delay may come
+# to the threshold before that: once more then.
+hold() {
+	local try
+	for try in 1 2 3 4 5 6 7 8; do
+		attach_sampling -symbol one_iter -delay-thresh 400ms -after 200ms
+		sleep 0.5
+		eval "$1"
+		if ! gone "$attached" && ! grep -q '^triggered' "$attach_log"; then
+			sleep 0.6
+			eval "$2"
+			attach_ends 60
+			return
+		fi
+		eval "$2"
+		attach_ends 60
+	done
+	return 1
+}
+
 @test "a thread that was stopped by a signal did not wait in the call that the stop interrupted" {
 	start_beats 1
-	attach_sampling -symbol one_iter -delay-thresh 400ms -after 200ms
-	sleep 0.5
-	kill -STOP "$target"
-	sleep 0.6
-	kill -CONT "$target"
-	attach_ends 60
+	hold 'kill -STOP "$target"' 'kill -CONT "$target"'
 	[ "$status" -eq 0 ]
 	says stopped-by-signal
 	[ "$(grep -c '^reason: ' <<<"$output")" -eq 1 ]
@@ -402,12 +419,7 @@ attach_sampling() {
 	[ -n "$group" ] || skip "no cgroup can be frozen here"
 	start_beats 1
 	echo "$target" >"$group/cgroup.procs"
-	attach_sampling -symbol one_iter -delay-thresh 400ms -after 200ms
-	sleep 0.5
-	echo $on >"$file"
-	sleep 0.6
-	echo $off >"$file"
-	attach_ends 60
+	hold "echo $on >$file" "echo $off >$file"
 	end_started
 	eventually 5 rmdir "$group"
 	[ "$status" -eq 0 ]

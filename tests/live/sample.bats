@@ -26,7 +26,7 @@ reports() {
 	! has_pt || skip "there is Intel PT"
 	start service -scale native
 	come_first
-	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 1us -timeout 15s -o slow.fxt
+	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 1us -timeout 60s -o slow.fxt
 	[ "$status" -eq 0 ]
 	[ "$(grep -c 'no Intel PT here: using -source sample' <<<"$output")" -eq 1 ]
 	[[ $output == *"sample: stacks by a timer"* ]]
@@ -81,7 +81,7 @@ reports() {
 @test "the trigger's own calls are exact: their number and their durations" {
 	start causes lock
 	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -duration-thresh 10ms \
-		-timeout 15s -o slow.fxt
+		-timeout 60s -o slow.fxt
 	[ "$status" -eq 0 ]
 	[[ $output =~ call\ ([0-9]+)\ of\ one_iter,\ thread\ [0-9]+:\ took\ ([0-9.]+\ ms) ]]
 	calls=${BASH_REMATCH[1]} took=${BASH_REMATCH[2]}
@@ -151,7 +151,7 @@ callers() {
 @test "without frame pointers the callers are found from copies of the stack, and that is said" {
 	start nofp -scale native
 	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -delay-thresh 20ms \
-		-timeout 15s -o slow.fxt
+		-timeout 60s -o slow.fxt
 	[ "$status" -eq 0 ]
 	[[ $output =~ unwind:\ frame\ pointers\ lead\ to\ the\ outermost\ caller\ in\ only\ 0\ of\ [1-9][0-9]*\ stacks ]]
 	callers slow.mtbpf serve | grep -Eq '^_start .*main $'
@@ -167,7 +167,7 @@ callers() {
 	start causes lock
 	come_first
 	mtbpf_run attach -source sample -unwind fp -pid "$target" -symbol one_iter -delay-thresh 20ms \
-		-timeout 15s -o slow.fxt
+		-timeout 60s -o slow.fxt
 	[ "$status" -eq 0 ]
 	callers slow.mtbpf __lll_lock_wait >callers
 	cat callers
@@ -206,15 +206,31 @@ callers() {
 	grep -A 20 'context-switches:' script | grep -Eq '^\s+ffff[0-9a-f]+ .*schedule'
 }
 
+# Where other work keeps mtbpf from measuring, it says so.
+is_disturbed() {
+	grep -Eq 'other work on this machine disturb(s|ed) the measurement'
+}
+
+# undisturbed ARGS: mtbpf, again where it could not measure.
+undisturbed() {
+	local try
+	for ((try = 0; try < 20; try++)); do
+		mtbpf_run "$@"
+		is_disturbed <<<"$output" || return 0
+	done
+	echo "it was disturbed each time"
+	return 1
+}
+
 @test "-max-overhead: what a stack costs here is measured, and the rate that it allows is said" {
 	start causes branch
-	mtbpf_run attach -source sample -pid "$target" -max-overhead 1% -timeout 1s
+	undisturbed attach -source sample -pid "$target" -max-overhead 1% -timeout 1s
 	[ "$status" -eq 3 ]
 	[[ $output =~ a\ stack\ costs\ [0-9.]+\ [nu]s\ here,.*:\ ([0-9]+)\ samples\ per\ second,\ for\ -max-overhead\ 1% ]]
 	[ "${BASH_REMATCH[1]}" -ge 10 ]
 	[ "${BASH_REMATCH[1]}" -le 1000 ]
 	# Never more than was asked for.
-	mtbpf_run attach -source sample -pid "$target" -max-overhead 100% -sample-rate 50 -timeout 1s
+	undisturbed attach -source sample -pid "$target" -max-overhead 100% -sample-rate 50 -timeout 1s
 	[[ $output == *": 50 samples per second, for -max-overhead 100%"* ]]
 }
 
@@ -230,12 +246,14 @@ callers() {
 	target=$!
 	started+=("$target")
 	eventually 10 grep -q '^pid ' out
-	# Where the machine is busy a stack seems dear at first: then there is nothing to lower.
-	for try in 1 2 3 4 5; do
-		NICE=-19 attach -source sample -unwind fp -pid "$target" -max-overhead 1% -o kept.fxt -v
-		eventually 20 grep -q '^recording;' "$attach_log"
-		! grep -Eq ': 1.? samples per second, for -max-overhead' "$attach_log" && break
-		kill -INT "$attached"
+	# Where the machine is busy a stack seems dear at first, so that there is nothing to lower, or it cannot be measured.
+	for ((try = 0; try < 20; try++)); do
+		NICE=-19 attach -source sample -unwind fp -pid "$target" -max-overhead 1% -o kept.fxt -v || true
+		eventually 60 grep -Eq '^recording;|disturbs the measurement' "$attach_log"
+		if ! is_disturbed <"$attach_log"; then
+			! grep -Eq ': 1.? samples per second, for -max-overhead' "$attach_log" && break
+			kill -INT "$attached"
+		fi
 		attach_ends 20
 	done
 	touch go
@@ -254,7 +272,7 @@ callers() {
 
 @test "what the stacks cost here is said in one line, without -max-overhead too" {
 	start causes branch
-	mtbpf_run attach -source sample -pid "$target" -sample-rate 100 -timeout 300ms
+	undisturbed attach -source sample -pid "$target" -sample-rate 100 -timeout 300ms
 	[ "$status" -eq 3 ]
 	[ "$(grep -Ec '^sample: 100 stacks per second, each costs [0-9.]+ [nu]s here: [0-9.]+ % of a thread' <<<"$output")" -eq 1 ]
 	mtbpf_run attach -source sample -pid "$target" -timeout 300ms
@@ -317,7 +335,7 @@ callers() {
 	target=$!
 	started+=("$target")
 	eventually 5 grep -q '^pid ' out
-	mtbpf_run attach -source sample -pid "$target" -symbol hot -delay-thresh 100s -timeout 30s
+	mtbpf_run attach -source sample -pid "$target" -symbol hot -delay-thresh 100s -timeout 60s
 	[ "$status" -eq 1 ]
 	[[ $output == *"mtbpf: the probe of hot is removed: "*" % of the target's CPU"* ]]
 	[[ $output == *"hint: "*"-max-overhead none keeps the probe"* ]]

@@ -22,7 +22,8 @@ verdicts() {
 @test "selftest -source soft: every program's calls are at their depth, the recordings stay with -keep, -replay judges them the same" {
 	bundle=()
 	! command -v zstd >/dev/null || bundle=(-bundle soft.tar.zst)
-	run "$O/mtbpf" selftest -source soft -keep kept "${bundle[@]}"
+	# It comes before others: each step is a turn of two processes, and selftest waits for three minutes at most.
+	run nice -n -15 "$O/mtbpf" selftest -source soft -keep kept "${bundle[@]}"
 	[ "$status" -eq 0 ]
 	for name in calls "tail calls" recursion exceptions "forced unwinding" longjmp signals threads fork libraries "code without file" \
 		"system calls" "page faults" traps "second stack" times gaps "target afterwards"; do

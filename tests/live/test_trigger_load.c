@@ -4,13 +4,9 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
 
-#include <bpf/bpf.h>
-
 #include "mtbpf_shared.h"
-#include "trigger.skel.h"
 #include "trigger_fixture.h"
 
 #define TIMES 125000
@@ -84,42 +80,6 @@ static void test_so_many_are_looked_at(void **state)
 	assert_int_equal(stats.hits, ALL / 2);
 }
 
-/* On x86-64, what begins with an addition of the CPU's own data to a register has a stack there. */
-static bool is_on_its_cpus_stack(int fd)
-{
-	static const uint8_t add_gs[] = {0x65, 0x4c, 0x03, 0x0c, 0x25};
-	uint8_t insns[64] = {0};
-	struct bpf_prog_info info = {.jited_prog_insns = (uintptr_t)insns,
-				     .jited_prog_len = sizeof(insns)};
-	uint32_t size = sizeof(info);
-
-	assert_int_equal(bpf_obj_get_info_by_fd(fd, &info, &size), 0);
-	assert_true(info.jited_prog_len);
-	return memmem(insns, sizeof(insns), add_gs, sizeof(add_gs));
-}
-
-/* Or a thread that takes the CPU in the middle would write on it: bpf/own_stack.bpf.h. */
-static void test_programs_stay_on_their_threads_stack(void **state)
-{
-	struct fixture *fixture = *state;
-	struct bpf_program *program;
-	int n = 0;
-
-	attach_to(fixture,
-		  (struct trigger_config){.duration_thresh_ns = 3600000 * MS, .regions = true},
-		  timed);
-	bpf_object__for_each_program(program, trigger__skel(fixture->trigger)->obj)
-	{
-		int fd = bpf_program__fd(program);
-
-		if (fd < 0 || bpf_program__type(program) != BPF_PROG_TYPE_KPROBE)
-			continue;
-		assert_false(is_on_its_cpus_stack(fd));
-		n++;
-	}
-	assert_true(n >= 4);
-}
-
 static int run_group(const char *name)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,7 +87,6 @@ static int run_group(const char *name)
 		LIVE(test_every_call_is_measured),
 		LIVE(test_one_of_all_triggers),
 		LIVE(test_so_many_are_looked_at),
-		LIVE(test_programs_stay_on_their_threads_stack),
 	};
 
 	return cmocka_run_group_tests_name(name, tests, NULL, NULL);

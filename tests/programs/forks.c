@@ -3,7 +3,8 @@
  * A server that forks for each request and does none of the work itself: every call of one_iter is
  * a child's. Quick ones come from its main thread, and from another, whose last one is slow.
  *
- *   forks [REQUESTS]    0 or none: for ever
+ *   forks [REQUESTS [DEPTH]]    0 or no REQUESTS: for ever. DEPTH (1): each request goes through so
+ *                               many processes; all but the last, which serves, end at once
  */
 #include "sample.h"
 #include <pthread.h>
@@ -44,6 +45,7 @@ static void serve(void)
 int main(int argc, char **argv)
 {
 	unsigned long requests = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+	unsigned long depth = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
 
 	signal(SIGTERM, sample__on_stop);
 	printf("pid %d\n", getpid());
@@ -51,6 +53,9 @@ int main(int argc, char **argv)
 	for (unsigned long i = 0; (!requests || i < requests) && !sample_stop; i++) {
 		pid_t child = fork();
 
+		for (unsigned long level = 1; level < depth && !child; level++)
+			if (fork())
+				_exit(0);
 		if (!child) {
 			serve();
 			_exit(0);

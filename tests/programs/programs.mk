@@ -39,6 +39,8 @@ GO_PROGRAMS := $(if $(shell command -v $(GO)),$(patsubst tests/programs/%.go,$(O
 $(O)/programs/go_waits-stripped: GO_FLAGS = -ldflags '-s -w'
 $(O)/programs/go_waits-pie: GO_FLAGS = -buildmode=pie
 $(O)/programs/go_waits-pie-stripped: GO_FLAGS = -buildmode=pie -ldflags '-s -w'
+# Otherwise both compile Go's library as position-independent code, at the same time.
+$(O)/programs/go_waits-pie-stripped: | $(O)/programs/go_waits-pie
 GO_BUILD = mkdir -p $(@D) && GOCACHE=$(abspath $(O))/gocache GOPROXY=off GO111MODULE=off \
            CGO_ENABLED=0 $(GO) build $(GO_FLAGS) -o $@ $<
 $(O)/programs/%: tests/programs/%.go tests/programs/programs.mk

@@ -24,6 +24,13 @@ struct source_config {
 	pid_t pid;		    /* the process, with all of its threads; pt: see multi_thread */
 	const struct pid_set *pids; /* that process and others, not for soft; NULL: only pid */
 	bool children;		    /* also record children forked from now on; not for soft */
+	/*
+	 * With children: adds all processes whose hits trigger, which includes children that no
+	 * record reports because they were forked before the events of their parent were open. 0
+	 * or -errno. NULL: not known.
+	 */
+	int (*add_targets)(void *ctx, struct pid_set *pids);
+	void *targets_ctx;
 	const struct cgroup
 		*cgroup;	/* instead of pid: its threads, one ring per CPU; not for soft */
 	uint64_t snapshot_size; /* bytes per ring; rounded up to a power of two */
@@ -50,6 +57,7 @@ struct source_config {
 	bool sample_calls;	  /* sample: by cycles, with the calls that the CPU records */
 	int sample_gate;	  /* sample: a BPF program that lets samples pass until the trigger;
 				     -1: none */
+	int sample_switch_gate;	  /* sample: the same for stacks of switches; 0: sample_gate */
 	bool sample_by_cpu;	  /* sample: one ring per CPU; sample_gate selects the target */
 	bool sample_no_stacks;	  /* with sample_by_cpu: BPF takes the stacks of switches */
 	size_t sample_log;	  /* sample: bytes of log and stacks per ring, for -max-memory */
@@ -93,11 +101,6 @@ struct source_ops {
 	 * differ. 0, or -errno: close the source and open another one. NULL: not supported.
 	 */
 	int (*resume)(struct source *source, const struct source_config *config);
-	/*
-	 * Before start(): adds another process to record, which was forked before the source's
-	 * events were open. 0 or -errno. NULL: such a process is not recorded.
-	 */
-	int (*add_process)(struct source *source, pid_t pid);
 	/* Returns a descriptor that becomes readable when the state may have changed. */
 	int (*fd)(const struct source *source);
 	enum source_state (*state)(struct source *source);

@@ -253,17 +253,20 @@ static void end_trace(struct trial *trial, pid_t pid)
 	struct perf_syscalls *syscalls = &trial->perf_syscalls;
 	_cleanup_free_ char *line = NULL;
 	_cleanup_fclose_ FILE *f = NULL;
-	bool has_begun = false;
+	bool has_begun = false, has_ended = false;
 	char path[PATH_MAX];
 	unsigned int n = 0;
 	size_t size = 0;
 
 	if (pid) {
 		kill(pid, SIGINT);
-		for (int i = 0; i < 500 && !waitpid(pid, NULL, WNOHANG); i++)
+		for (int i = 0; i < 500 && !(has_ended = waitpid(pid, NULL, WNOHANG)); i++)
 			usleep(20000);
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
+		/* Its pid may belong to another process once it has been waited for. */
+		if (!has_ended) {
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+		}
 	}
 	name_file(trial, "perf-trace", path);
 	f = fopen(path, "re");

@@ -108,6 +108,7 @@ static int measure(uint32_t stack, bool kernel, struct sample_cost *cost)
 	if (!recorder)
 		return sample_cost__measure(stack, kernel, NULL, cost);
 	half.gate = recorder__gate(recorder);
+	half.switch_gate = recorder__switch_gate(recorder);
 	half.has_stacks = !kernel;
 	err = sample_cost__measure(stack, kernel, &half, cost);
 	recorder__free(recorder);
@@ -131,6 +132,19 @@ static int measure_load(const struct pid_set *pids, struct sample_load *load)
 	return load->cpu_ns ? 0 : err;
 }
 
+int overhead__refuse(const struct sample_options *o, int err)
+{
+	log__error("cannot measure what a sample costs: %s",
+		   err == -EBUSY ? "other work on this machine disturbs the measurement"
+				 : strerror(-err));
+	if (o->rate == SAMPLE_RATE_AUTO)
+		log__hint("set the rate with -sample-rate HZ, which needs no measurement, and "
+			  "leave out -max-overhead");
+	else
+		log__hint("leave out -max-overhead: -sample-rate %d needs no measurement", o->rate);
+	return err;
+}
+
 int overhead__measure(const struct sample_options *o, uint32_t stack, bool kernel,
 		      const struct pid_set *pids, struct overhead *overhead)
 {
@@ -142,14 +156,8 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 		err = 0;
 	if (!err && pids->n)
 		err = measure_load(pids, &load);
-	if (err && o->max_overhead_ppm) {
-		log__error("cannot measure what a sample costs: %s",
-			   err == -EBUSY ? "other work on this machine disturbs the measurement"
-					 : strerror(-err));
-		log__hint("set the rate with -sample-rate HZ, which needs no measurement, and "
-			  "leave out -max-overhead");
-		return err;
-	}
+	if (err && o->max_overhead_ppm)
+		return overhead__refuse(o, err);
 	overhead->hz = overhead->first_hz = overhead__rate(o, &overhead->cost, &load);
 	if (err)
 		return 0;

@@ -157,6 +157,9 @@ void session__say_waiting(const struct session *s);
 unsigned int overhead__rate(const struct sample_options *options, const struct sample_cost *cost,
 			    const struct sample_load *load);
 
+/* Reports why the cost of samples, which -max-overhead needs, could not be measured. Returns err.
+ */
+int overhead__refuse(const struct sample_options *options, int err);
 /*
  * Measures the cost of samples with `stack` bytes of stack copy, and with kernel frames if `kernel`
  * is set, and the load of the processes (none if the program is not started yet). Stores the cost

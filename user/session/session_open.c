@@ -458,24 +458,23 @@ void session__close_source(struct session *s)
 	s->source = NULL;
 }
 
-static int add_to_source(void *ctx, pid_t pid)
+/* The trigger's programs see each fork. */
+static int add_targets(void *ctx, struct pid_set *pids)
 {
-	struct session *s = ctx;
-
-	return s->ops->add_process(s->source, pid);
+	return trigger__each_target(ctx, add_pid, pids);
 }
 
 int session__open_source(struct session *s)
 {
 	const struct capture_options *o = s->options;
 	/* Adds children forked since the processes were listed. */
-	int err = o->children && s->gate.trigger
-			  ? trigger__each_target(s->gate.trigger, add_pid, &s->pids)
-			  : 0;
+	int err = o->children && s->gate.trigger ? add_targets(s->gate.trigger, &s->pids) : 0;
 	struct source_config config = {
 		.pid = s->cgroup ? 0 : s->pids.v[0],
 		.pids = s->cgroup ? NULL : &s->pids,
 		.children = o->children,
+		.add_targets = o->children && s->gate.trigger ? add_targets : NULL,
+		.targets_ctx = s->gate.trigger,
 		.cgroup = s->cgroup,
 		.snapshot_size = s->snapshot_size,
 		.max_memory = o->max_memory,
@@ -516,6 +515,7 @@ int session__open_source(struct session *s)
 	if (s->recorder) {
 		config.sample_by_cpu = true;
 		config.sample_gate = recorder__gate(s->recorder);
+		config.sample_switch_gate = recorder__switch_gate(s->recorder);
 		config.sample_no_stacks = stacks_size(s) != 0;
 		config.sample_log = log_size(s) + stacks_size(s);
 		recorder__begin(s->recorder);
@@ -533,10 +533,7 @@ int session__open_source(struct session *s)
 		s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;
-	/* The trigger's program knows the children forked before the source's events were open. */
-	if (o->children && s->gate.trigger && s->ops->add_process)
-		err = trigger__each_target(s->gate.trigger, add_to_source, s);
-	if (!err && s->gate.trigger && !s->gate.attached)
+	if (s->gate.trigger && !s->gate.attached)
 		err = gate__attach(&s->gate, s->ops->probe_event, s->source);
 	if (!err)
 		err = s->ops->start(s->source);

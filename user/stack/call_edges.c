@@ -25,30 +25,22 @@ static uint64_t hash_both(const struct call_edge *edge)
 	return hash__mix(hash_callee(edge->callee), (uintptr_t)edge->caller);
 }
 
-/* The known edge of the same two functions, or NULL. */
-static struct call_edge *find(const struct call_edges *edges, const struct call_edge *edge)
+int call_edges__learn(struct call_edges *edges, const struct call_edge *edge)
 {
-	size_t at = 0;
 	uint32_t number;
+	size_t at = 0;
 
 	while ((number = hash_index__next(&edges->index, hash_both(edge), &at))) {
 		struct call_edge *known = &edges->all.v[number - 1];
 
-		if (known->callee == edge->callee && known->caller == edge->caller)
-			return known;
+		if (known->callee == edge->callee && known->caller == edge->caller) {
+			known->is_passed |= edge->is_passed;
+			return 0;
+		}
 	}
-	return NULL;
-}
-
-int call_edges__learn(struct call_edges *edges, const struct call_edge *edge)
-{
-	struct call_edge *known = find(edges, edge);
-	uint32_t number = (uint32_t)edges->all.n + 1;
-
-	if (known)
-		known->is_passed |= edge->is_passed;
-	if (known || !edge->caller || !edge->callee || edges->all.n == MAX_EDGES)
+	if (!edge->caller || !edge->callee || edges->all.n == MAX_EDGES)
 		return 0;
+	number = (uint32_t)edges->all.n + 1;
 	if (VEC_ADD(&edges->all, *edge) || hash_index__add(&edges->index, hash_both(edge), number))
 		return -ENOMEM;
 	return hash_index__add(&edges->index, hash_callee(edge->callee), number);

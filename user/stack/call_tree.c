@@ -12,35 +12,33 @@
 #include "target/code_map.h"
 
 /* Whole names, since call__name() hands out strings that nobody frees. */
-static const char *gap_name(uint8_t reason)
-{
-	static const char *const names[] = {
-		[GAP_NONE] = "[gap]",
-		[GAP_OVERFLOW] = "[gap: overflow]",
-		[GAP_BAD_PACKET] = "[gap: bad packet]",
-		[GAP_UNMAPPED] = "[gap: unmapped]",
-		[GAP_MISMATCH] = "[gap: mismatch]",
-		[GAP_LOST] = "[gap: lost]",
-		[GAP_32_BIT] = "[gap: 32-bit code]",
-		[GAP_CALLER] = "[gap: caller unknown]",
-		[GAP_BETWEEN] = "[gap]",
-		[GAP_OUTSIDE] = "[gap: outside -start and -stop]",
-		[GAP_FILTERED] = "[gap: outside -filter]",
-	};
+static const char *const gap_names[] = {
+	[GAP_NONE] = "[gap]",
+	[GAP_OVERFLOW] = "[gap: overflow]",
+	[GAP_BAD_PACKET] = "[gap: bad packet]",
+	[GAP_UNMAPPED] = "[gap: unmapped]",
+	[GAP_MISMATCH] = "[gap: mismatch]",
+	[GAP_LOST] = "[gap: lost]",
+	[GAP_32_BIT] = "[gap: 32-bit code]",
+	[GAP_CALLER] = "[gap: caller unknown]",
+	[GAP_BETWEEN] = "[gap]",
+	[GAP_OUTSIDE] = "[gap: outside -start and -stop]",
+	[GAP_FILTERED] = "[gap: outside -filter]",
+};
+static const char *const off_names[] = {
+	[OFF_BLOCKED] = "[blocked]",   [OFF_PREEMPTED] = "[preempted]",
+	[OFF_RUNNABLE] = "[runnable]", [OFF_THROTTLED] = "[throttled]",
+	[OFF_STOLEN] = "[stolen]",
+};
+static const char *const left_by_names[] = {
+	[LEFT_BY_THROW] = "throw",	     [LEFT_BY_PANIC] = "panic",
+	[LEFT_BY_RAISE] = "raise",	     [LEFT_BY_LONGJMP] = "longjmp",
+	[LEFT_BY_SIGLONGJMP] = "siglongjmp", [LEFT_BY_GOEXIT] = "goexit",
+};
 
-	return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "[gap]";
-}
-
-static const char *off_name(uint8_t reason)
-{
-	static const char *const names[] = {
-		[OFF_BLOCKED] = "[blocked]",   [OFF_PREEMPTED] = "[preempted]",
-		[OFF_RUNNABLE] = "[runnable]", [OFF_THROTTLED] = "[throttled]",
-		[OFF_STOLEN] = "[stolen]",
-	};
-
-	return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "[off CPU]";
-}
+/* Trace files may have numbers that this version does not know. */
+#define NAME_OF(names, i, unknown)                                                                 \
+	((i) < sizeof(names) / sizeof((names)[0]) ? (names)[i] : (unknown))
 
 const char *call__name(const struct call *call)
 {
@@ -52,13 +50,13 @@ const char *call__name(const struct call *call)
 	case CALL_SWITCHED:
 		return "[switched out]";
 	case CALL_GAP:
-		return gap_name(call->reason);
+		return NAME_OF(gap_names, call->reason, "[gap]");
 	case CALL_NOT_RECORDED:
 		return "[not recorded]";
 	case CALL_NO_CALLERS:
 		return "[callers not recorded]";
 	case CALL_OFF_CPU:
-		return off_name(call->reason);
+		return NAME_OF(off_names, call->reason, "[off CPU]");
 	case CALL_IN_KERNEL:
 		if (!call->function)
 			return "[kernel]";
@@ -80,13 +78,7 @@ const char *call__full_name(const struct call *call, char text[static CALL_NAME_
 
 const char *left_by__name(enum left_by left_by)
 {
-	static const char *const names[] = {
-		[LEFT_BY_THROW] = "throw",	     [LEFT_BY_PANIC] = "panic",
-		[LEFT_BY_RAISE] = "raise",	     [LEFT_BY_LONGJMP] = "longjmp",
-		[LEFT_BY_SIGLONGJMP] = "siglongjmp", [LEFT_BY_GOEXIT] = "goexit",
-	};
-
-	return left_by < sizeof(names) / sizeof(names[0]) ? names[left_by] : NULL;
+	return NAME_OF(left_by_names, left_by, NULL);
 }
 
 const struct call *call_tree__reclaim(const struct call_tree *tree, const struct call *call)
@@ -139,18 +131,11 @@ int call_tree__add_interrupts(struct call_tree *tree, const struct interrupts_ma
 	return 0;
 }
 
-static int compare_unwinds(const void *a, const void *b)
-{
-	const struct unwind *x = a, *y = b;
-
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
-}
+ORDER(by_origin, struct unwind, COMPARE(x->from, y->from) ?: COMPARE(x->end_ns, y->end_ns))
 
 void call_tree__sort_unwinds(struct call_tree *tree)
 {
-	VEC_SORT(&tree->unwinds, compare_unwinds);
+	VEC_SORT(&tree->unwinds, by_origin);
 }
 
 /* The object or event that a blocked thread waits for, in a call tree and in words. */
@@ -163,22 +148,9 @@ const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const
 	return n < tree->waits.n && tree->waits.v[n].call == index ? &tree->waits.v[n] : NULL;
 }
 
-static const char *wait_name(int syscall)
-{
-	switch ((uint32_t)syscall) {
-	case MT_STOPPED_BY_SIGNAL:
-		return "stopped by a signal";
-	case MT_STOPPED_BY_TRACER:
-		return "stopped by a debugger or strace";
-	case MT_FROZEN:
-		return "frozen with its cgroup";
-	}
-	return syscall__name(syscall);
-}
-
 const char *waits_for__format(const struct waits_for *wait, char text[static WAITS_FOR_SIZE])
 {
-	const char *name = wait_name(wait->syscall);
+	const char *name = syscall__name(wait->syscall);
 	char number[32];
 
 	if (wait->text) {
@@ -186,7 +158,13 @@ const char *waits_for__format(const struct waits_for *wait, char text[static WAI
 		return text;
 	}
 	snprintf(number, sizeof(number), "system call %d", wait->syscall);
-	if (!name)
+	if ((uint32_t)wait->syscall == MT_STOPPED_BY_SIGNAL)
+		name = "stopped by a signal";
+	else if ((uint32_t)wait->syscall == MT_STOPPED_BY_TRACER)
+		name = "stopped by a debugger or strace";
+	else if ((uint32_t)wait->syscall == MT_FROZEN)
+		name = "frozen with its cgroup";
+	else if (!name)
 		name = number;
 	if (wait->owner)
 		snprintf(text, WAITS_FOR_SIZE, "%s held by %s (%d)", name, wait->owner_comm,
@@ -203,22 +181,6 @@ const char *waits_for__format(const struct waits_for *wait, char text[static WAI
 /* The instructions that made the calls. */
 
 #define FIRST_PLACES 1024
-
-static int grow(struct call_sites *sites)
-{
-	struct call_sites bigger = *sites;
-
-	bigger.n_places = sites->n_places ? 2 * sites->n_places : FIRST_PLACES;
-	bigger.places = calloc(bigger.n_places, sizeof(*bigger.places));
-	if (!bigger.places)
-		return -ENOMEM;
-	for (size_t i = 0; i < sites->n_places; i++)
-		if (sites->places[i].ip)
-			*call_sites__place(&bigger, sites->places[i].ip) = sites->places[i];
-	free(sites->places);
-	*sites = bigger;
-	return 0;
-}
 
 /* NULL where nothing is known, or memory ran out. */
 static struct call_site *look_up(uint64_t ip, struct code_map *map)
@@ -238,23 +200,22 @@ static struct call_site *look_up(uint64_t ip, struct code_map *map)
 	return site;
 }
 
-/*
- * True if the site is code of the call's caller. For a tail call this cannot be checked: the
- * function that made it is not among the parents.
- */
-static bool is_of(const struct call_site *site, const struct call_tree *tree,
-		  const struct call *call)
-{
-	if (call->flags & CALL_BY_JUMP || call->parent == CALL_NO_PARENT)
-		return true;
-	return tree->calls.v[call->parent].function == site->function;
-}
-
 /* The place of ip, or a free one; NULL: no memory. */
 static struct site_place *find_place(struct call_sites *sites, uint64_t ip)
 {
-	if (2 * sites->n >= sites->n_places && grow(sites))
+	struct call_sites bigger = *sites;
+
+	if (2 * sites->n < sites->n_places)
+		return call_sites__place(sites, ip);
+	bigger.n_places = sites->n_places ? 2 * sites->n_places : FIRST_PLACES;
+	bigger.places = calloc(bigger.n_places, sizeof(*bigger.places));
+	if (!bigger.places)
 		return NULL;
+	for (size_t i = 0; i < sites->n_places; i++)
+		if (sites->places[i].ip)
+			*call_sites__place(&bigger, sites->places[i].ip) = sites->places[i];
+	free(sites->places);
+	*sites = bigger;
 	return call_sites__place(sites, ip);
 }
 
@@ -276,32 +237,24 @@ static struct site_place *add_place(struct call_sites *sites, uint64_t ip, struc
 	return place;
 }
 
-static int add_known(struct call_sites *sites, uint64_t ip, const struct call_site *known)
-{
-	struct site_place *place = find_place(sites, ip);
-	struct call_site *site;
-
-	if (!place)
-		return -ENOMEM;
-	if (place->ip)
-		return 0;
-	site = known ? malloc(sizeof(*site)) : NULL;
-	if (known && !site)
-		return -ENOMEM;
-	if (site)
-		*site = *known;
-	take_place(sites, place, ip, site);
-	return 0;
-}
-
 int call_sites__add_all(struct call_sites *sites, const struct call_sites *from)
 {
-	int err = 0;
+	for (size_t i = 0; i < from->n_places; i++) {
+		const struct site_place *known = &from->places[i];
+		struct site_place *place = known->ip ? find_place(sites, known->ip) : NULL;
+		struct call_site *site = NULL;
 
-	for (size_t i = 0; i < from->n_places && !err; i++)
-		if (from->places[i].ip)
-			err = add_known(sites, from->places[i].ip, from->places[i].site);
-	return err;
+		if (!known->ip || (place && place->ip))
+			continue;
+		if (place && known->site)
+			site = malloc(sizeof(*site));
+		if (!place || (known->site && !site))
+			return -ENOMEM;
+		if (site)
+			*site = *known->site;
+		take_place(sites, place, known->ip, site);
+	}
+	return 0;
 }
 
 const struct call_site *call_sites__find_in(struct call_sites *sites, uint64_t ip,
@@ -312,32 +265,34 @@ const struct call_site *call_sites__find_in(struct call_sites *sites, uint64_t i
 	return place ? place->site : NULL;
 }
 
-static int add(struct call_sites *sites, const struct call_tree *tree, const struct call *call,
-	       struct code_map *map)
+int call_sites__find_all(struct call_sites *sites, const struct call_tree *tree,
+			 struct code_map *map)
 {
-	struct site_place *place = add_place(sites, call->call_ip, map);
+	VEC_EACH(&tree->calls, call) {
+		struct site_place *place;
+		bool is_known;
 
-	if (!place)
-		return -ENOMEM;
-	/* Code was replaced, and the site is not of the code that made this call. */
-	if (place->site && code_map__replaced(map) && !is_of(place->site, tree, call)) {
+		if (!call->call_ip)
+			continue;
+		place = add_place(sites, call->call_ip, map);
+		if (!place)
+			return -ENOMEM;
+		if (!place->site || !code_map__replaced(map))
+			continue;
+		/*
+		 * Code was replaced: the site may not be of the code that made this call. For a
+		 * tail call this cannot be checked: the function that made it is not among the
+		 * parents.
+		 */
+		is_known = !(call->flags & CALL_BY_JUMP) && call->parent != CALL_NO_PARENT;
+		if (!is_known || tree->calls.v[call->parent].function == place->site->function)
+			continue;
 		sites->n_known--;
 		sites->n_inlined -= place->site->inlined != NULL;
 		free(place->site);
 		place->site = NULL;
 	}
 	return 0;
-}
-
-int call_sites__find_all(struct call_sites *sites, const struct call_tree *tree,
-			 struct code_map *map)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < tree->calls.n && !err; i++)
-		if (tree->calls.v[i].call_ip)
-			err = add(sites, tree, &tree->calls.v[i], map);
-	return err;
 }
 
 void call_sites__fini(struct call_sites *sites)

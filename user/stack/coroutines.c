@@ -9,35 +9,28 @@
  */
 #include "stack/rules.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-void coroutines__init(struct coroutines *coroutines, struct frames *own_frames)
+void coroutines__init(struct coroutines *coroutines)
 {
-	*coroutines = (struct coroutines){.own_frames = own_frames,
-					  .own.state = COROUTINE_RUNS,
-					  .max = COROUTINES_MAX,
-					  .system_index = UINT32_MAX};
+	*coroutines = (struct coroutines){
+		.own.state = COROUTINE_RUNS, .max = COROUTINES_MAX, .system_index = UINT32_MAX};
+	frames__init(&coroutines->own.frames);
 	coroutines->running = &coroutines->own;
 }
 
 void coroutines__fini(struct coroutines *coroutines)
 {
-	for (size_t i = 0; i < coroutines->others.n; i++) {
-		frames__fini(&coroutines->others.v[i]->frames);
-		VEC_FINI(&coroutines->others.v[i]->pending);
-		free(coroutines->others.v[i]);
+	VEC_EACH(&coroutines->others, other) {
+		frames__fini(&(*other)->frames);
+		VEC_FINI(&(*other)->pending);
+		free(*other);
 	}
 	VEC_FINI(&coroutines->others);
+	frames__fini(&coroutines->own.frames);
 	VEC_FINI(&coroutines->own.pending);
 	VEC_FINI(&coroutines->system_base);
 	frames_mark__fini(&coroutines->mark);
-}
-
-static struct coroutine *later(struct coroutine *best, struct coroutine *coroutine)
-{
-	return !best || coroutine->since > best->since ? coroutine : best;
 }
 
 static bool waits_at(const struct coroutine *coroutine, uint64_t ip, enum coroutine_state state)
@@ -48,13 +41,10 @@ static bool waits_at(const struct coroutine *coroutine, uint64_t ip, enum corout
 
 bool coroutines__has_parked(const struct coroutines *coroutines, uint64_t ip)
 {
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		const struct coroutine *coroutine = coroutines__at(coroutines, i);
-
+	COROUTINES_EACH(coroutines, coroutine)
 		if (ip ? waits_at(coroutine, ip, COROUTINE_PARKED)
 		       : coroutine->state == COROUTINE_PARKED)
 			return true;
-	}
 	return false;
 }
 
@@ -63,13 +53,12 @@ struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, 
 {
 	struct coroutine *best = NULL;
 
-	for (size_t i = 0; ip && i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-
+	if (!ip)
+		return NULL;
+	COROUTINES_EACH(coroutines, coroutine)
 		if (waits_at(coroutine, ip, COROUTINE_WAITS) &&
 		    (!best || (coroutine->since < best->since) == is_first))
 			best = coroutine;
-	}
 	return best;
 }
 
@@ -80,38 +69,26 @@ struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, 
 static struct coroutine *find_other(const struct coroutines *coroutines, uint64_t return_ip,
 				    enum coroutine_state state)
 {
-	struct coroutine *running = coroutines->running, *best = NULL;
-	struct frames *frames = coroutines__frames_of(coroutines, running);
+	const struct frames_mark *mark = &coroutines->mark;
+	struct coroutine *best = NULL;
 
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-
-		if (waits_at(coroutine, coroutines->mark.waits_at, state) &&
-		    frames_mark__fits(&coroutines->mark, frames,
-				      coroutines__frames_of(coroutines, coroutine), return_ip))
-			best = later(best, coroutine);
-	}
+	COROUTINES_EACH(coroutines, coroutine)
+		if (waits_at(coroutine, mark->waits_at, state) &&
+		    frames_mark__fits(mark, &coroutines->running->frames, &coroutine->frames,
+				      return_ip) &&
+		    (!best || coroutine->since > best->since))
+			best = coroutine;
 	return best;
 }
 
-static bool is_free(const struct coroutine *coroutine, bool is_loose)
+/* The first track that another stack may take; NULL: none. */
+static struct coroutine *find_free(const struct coroutines *coroutines, bool is_loose)
 {
-	return coroutine->state == COROUTINE_OVER && !coroutine->is_loose &&
-	       (!is_loose || !coroutine->frames.parts.n);
-}
-
-/* Clears everything about the coroutine that was there before, except its track. */
-static struct coroutine *use_again(struct coroutines *coroutines, struct coroutine *coroutine)
-{
-	if (coroutines->system == coroutine)
-		coroutines->system = NULL;
-	if (coroutines->lost_system == coroutine)
-		coroutines->lost_system = NULL;
-	frames__forget(&coroutine->frames);
-	coroutine->frames.landings.n = 0;
-	coroutine->is_fiber = coroutine->is_rootless = false;
-	coroutine->parent = coroutine->child = coroutine->performed = NULL;
-	return coroutine;
+	VEC_EACH(&coroutines->others, other)
+		if ((*other)->state == COROUTINE_OVER && !(*other)->is_loose &&
+		    (!is_loose || !(*other)->frames.parts.n))
+			return *other;
+	return NULL;
 }
 
 /*
@@ -123,14 +100,12 @@ static struct coroutine *forget_oldest(struct stack *s, uint64_t time_ns)
 	struct coroutines *coroutines = &s->coroutines;
 	struct coroutine *oldest = NULL;
 
-	for (size_t i = 0; i < coroutines->others.n; i++) {
-		struct coroutine *coroutine = coroutines->others.v[i];
-
-		if ((coroutine->state == COROUTINE_WAITS || coroutine->state == COROUTINE_PARKED) &&
+	COROUTINES_EACH(coroutines, coroutine)
+		if (coroutine != &coroutines->own &&
+		    (coroutine->state == COROUTINE_WAITS || coroutine->state == COROUTINE_PARKED) &&
 		    coroutine != coroutines->system && coroutine != coroutines->lost_system &&
 		    (!oldest || coroutine->since < oldest->since))
 			oldest = coroutine;
-	}
 	if (!oldest)
 		return NULL;
 	stack__end_wait(s, oldest, time_ns, false);
@@ -143,12 +118,9 @@ static struct coroutine *forget_oldest(struct stack *s, uint64_t time_ns)
 		coroutines->performer = NULL;
 	if (coroutines->resumer == oldest)
 		coroutines->resumer = NULL;
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-
+	COROUTINES_EACH(coroutines, coroutine)
 		if (coroutine->performed == oldest)
 			coroutine->performed = NULL;
-	}
 	return oldest;
 }
 
@@ -161,17 +133,25 @@ struct coroutine *stack__add_coroutine(struct stack *s, uint64_t time_ns, bool i
 	 * From here on, calls that were taken for the thread's own may turn out to be another
 	 * stack's.
 	 */
-	coroutines->own_frames->consumer = NULL;
-	for (size_t i = 0; i < coroutines->others.n; i++)
-		if (is_free(coroutines->others.v[i], is_loose))
-			return use_again(coroutines, coroutines->others.v[i]);
-	if (coroutines->others.n >= coroutines->max) {
+	coroutines->own.frames.consumer = NULL;
+	coroutine = find_free(coroutines, is_loose);
+	if (!coroutine && coroutines->others.n >= coroutines->max) {
 		/* A track with calls is shared rather than a stack forgotten that may still run. */
-		for (size_t i = 0; is_loose && i < coroutines->others.n; i++)
-			if (is_free(coroutines->others.v[i], false))
-				return use_again(coroutines, coroutines->others.v[i]);
-		coroutine = forget_oldest(s, time_ns);
-		return coroutine ? use_again(coroutines, coroutine) : NULL;
+		coroutine = find_free(coroutines, false) ?: forget_oldest(s, time_ns);
+		if (!coroutine)
+			return NULL;
+	}
+	if (coroutine) {
+		/* Of the stack that was there before, only the track stays. */
+		if (coroutines->system == coroutine)
+			coroutines->system = NULL;
+		if (coroutines->lost_system == coroutine)
+			coroutines->lost_system = NULL;
+		frames__forget(&coroutine->frames);
+		coroutine->frames.landings.n = 0;
+		coroutine->is_fiber = coroutine->is_rootless = false;
+		coroutine->parent = coroutine->child = coroutine->performed = NULL;
+		return coroutine;
 	}
 	coroutine = calloc(1, sizeof(*coroutine));
 	place = coroutine ? VEC_PUSH(&coroutines->others) : NULL;
@@ -185,30 +165,6 @@ struct coroutine *stack__add_coroutine(struct stack *s, uint64_t time_ns, bool i
 	return coroutine;
 }
 
-struct coroutine *coroutines__take_next(struct coroutines *coroutines)
-{
-	while (coroutines->n_taken < coroutines->others.n) {
-		struct coroutine *coroutine = coroutines->others.v[coroutines->n_taken++];
-
-		if (coroutine->frames.parts.n)
-			return coroutine;
-	}
-	return NULL;
-}
-
-void coroutines__name(const struct coroutines *coroutines, const struct coroutine *coroutine,
-		      char *buf, size_t size)
-{
-	const char *kind = coroutine->is_goroutine ? "goroutine"
-			   : coroutine->is_fiber   ? "fiber"
-						   : "coroutine";
-
-	if (coroutine == coroutines->system)
-		snprintf(buf, size, "g0");
-	else
-		snprintf(buf, size, "%s %" PRIu32, kind, coroutine->number);
-}
-
 /*
  * Goroutines (Go's src/runtime/asm_amd64.s, proc.go). Each thread has a stack for the scheduler,
  * g0's. mcall() and morestack() leave a goroutine by calling a function on that stack, which does
@@ -216,12 +172,6 @@ void coroutines__name(const struct coroutines *coroutines, const struct coroutin
  * call of mcall() or morestack(), or to its first function. systemstack() calls functions on that
  * stack, too, but they return like any call, and are shown as calls.
  */
-
-bool stack__is_preemption(const struct function *function)
-{
-	return function__is_named(function, "runtime.asyncPreempt") ||
-	       function__is_named(function, "runtime.asyncPreempt.abi0");
-}
 
 static struct frame *find_frame(const struct frames *frames, const char *name)
 {
@@ -232,31 +182,27 @@ static struct frame *find_frame(const struct frames *frames, const char *name)
 	return frame;
 }
 
-/*
- * Ends the goroutine. Its last frame is goexit1()'s, which is called by Goexit() or by the function
- * that every goroutine returns to.
- */
-static void end_goroutine(struct stack *s, const struct branch *b)
-{
-	bool by_goexit = find_frame(s->frames, "runtime.Goexit");
-
-	frames__cut_to(s->frames, NULL, b->time_ns, by_goexit ? LEFT_BY_GOEXIT : LEFT_BY_UNKNOWN);
-	if (s->coroutines.running == &s->coroutines.own)
-		stack__suspend(s, b->time_ns, 0);
-	else
-		stack__end(s, b->time_ns, 0);
-}
-
 static void leave_goroutine(struct stack *s, const struct branch *b,
 			    const struct function *function)
 {
 	struct coroutine *coroutine = s->coroutines.running;
 
 	coroutine->is_goroutine = true;
-	if (function__is_named(function, "runtime.goexit0"))
-		end_goroutine(s, b);
-	else
-		stack__suspend(s, b->time_ns, frames__top(s->frames)->resume_ip);
+	if (!function__is_named(function, "runtime.goexit0")) {
+		stack__suspend(s, b->time_ns, stack__top(s)->resume_ip);
+	} else {
+		/*
+		 * The goroutine ends. Its last frame is goexit1()'s, which is called by Goexit() or
+		 * by the function that every goroutine returns to.
+		 */
+		frames__cut_to(s->frames, NULL, b->time_ns,
+			       find_frame(s->frames, "runtime.Goexit") ? LEFT_BY_GOEXIT
+								       : LEFT_BY_UNKNOWN);
+		if (coroutine == &s->coroutines.own)
+			stack__suspend(s, b->time_ns, 0);
+		else
+			stack__end(s, b->time_ns, 0);
+	}
 	if (function__is_named(function, "runtime.recovery"))
 		s->coroutines.recovering = coroutine;
 }
@@ -273,9 +219,9 @@ static void begin_system(struct stack *s, uint64_t time_ns)
 	if (!base->n)
 		frames__forget(s->frames);
 	frames__begin_with(s->frames, time_ns, held_vec__all(base), CALL_INSIDE);
-	if (base->n && frames__top(s->frames)) {
+	if (base->n && stack__top(s)) {
 		s->coroutines.system_depth = s->frames->open.n - 1;
-		s->coroutines.system_index = frames__top(s->frames)->index;
+		s->coroutines.system_index = stack__top(s)->index;
 	}
 }
 
@@ -297,29 +243,21 @@ static void find_earlier_base(struct stack *s, const struct frames *frames)
 	}
 }
 
-/* Finds a scheduler that ran when a gap began, and was left in the gap. */
-static void find_system(struct stack *s, const struct branch *b)
-{
-	struct coroutines *coroutines = &s->coroutines;
-	struct coroutine *system = coroutines->lost_system;
-
-	coroutines->lost_system = NULL;
-	if (!system || system->state != COROUTINE_PARKED)
-		return;
-	stack__end_wait(s, system, b->time_ns, false);
-	coroutines->system = system;
-}
-
 void event__go_mcall(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct coroutines *coroutines = &s->coroutines;
 	struct coroutine *system;
 
-	if (!coroutines->system)
-		find_system(s, b);
-	system = coroutines->system;
-	if (!system)
-		system = stack__add_coroutine(s, b->time_ns, false);
+	if (!coroutines->system) {
+		/* The scheduler may have run when a gap began, and been left in the gap. */
+		system = coroutines->lost_system;
+		coroutines->lost_system = NULL;
+		if (system && system->state == COROUTINE_PARKED) {
+			stack__end_wait(s, system, b->time_ns, false);
+			coroutines->system = system;
+		}
+	}
+	system = coroutines->system ?: stack__add_coroutine(s, b->time_ns, false);
 	if (!system || system == coroutines->running) {
 		stack__push_call(s, b, e->function);
 		return;
@@ -327,7 +265,7 @@ void event__go_mcall(struct stack *s, const struct branch *b, struct event *e)
 	leave_goroutine(s, b, e->function);
 	if (system != coroutines->system) {
 		coroutines->system = system;
-		find_earlier_base(s, coroutines->own_frames);
+		find_earlier_base(s, &coroutines->own.frames);
 		if (!coroutines->system_base.n) {
 			stack__begin_at(s, b->time_ns, system, b->to);
 			return;
@@ -343,57 +281,31 @@ void event__go_mcall(struct stack *s, const struct branch *b, struct event *e)
 	stack__push(s, &(struct frame){.call = branch__call(b, e->function, CALL_FUNCTION)});
 }
 
-/*
- * The frame on which the scheduler starts each time: mstart1()'s caller. That call is seen only
- * once.
- */
-static struct frame *find_base(struct stack *s)
-{
-	struct coroutines *coroutines = &s->coroutines;
-	struct frames *frames = s->frames;
-	struct frame *first = find_frame(frames, "runtime.mstart1");
-	struct frame *base = first ? frames__parent(frames, first) : NULL;
-
-	if (base) {
-		coroutines->system_depth = (size_t)(base - frames->open.v);
-		coroutines->system_index = base->index;
-		coroutines->system_base.n = 0;
-		frames__list_open(frames, coroutines->system_depth + 1, &coroutines->system_base);
-		return base;
-	}
-	if (coroutines->system_depth >= frames->open.n)
-		return NULL;
-	base = &frames->open.v[coroutines->system_depth];
-	return base->index == coroutines->system_index ? base : NULL;
-}
-
 /* The scheduler runs and has not been recognised since the gap: it is the one from before. */
 static void join_system(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;
-	struct coroutine *system = coroutines->system;
+	struct coroutine *running = coroutines->running;
+	struct coroutine *system = coroutines->system, *lost = coroutines->lost_system;
 
-	if (!system && coroutines->lost_system &&
-	    coroutines->lost_system->state == COROUTINE_PARKED)
-		system = coroutines->lost_system;
-	if (!system || system == coroutines->running || !coroutines->running->is_loose)
+	if (!system && lost && lost->state == COROUTINE_PARKED)
+		system = lost;
+	if (!system || system == running || !running->is_loose ||
+	    system->since > coroutines->n_before_gap || system->state == COROUTINE_OVER)
 		return;
-	if (system->since > coroutines->n_before_gap || system->state == COROUTINE_OVER)
-		return;
-	stack__join(s, coroutines->running, system, false);
+	stack__join(s, running, system, false);
 	coroutines->system = system;
 	coroutines->lost_system = NULL;
 }
 
 void stack__settle_system(struct stack *s)
 {
-	struct held_stack begin;
+	struct held_stack begin = {0};
 
-	if (!s->coroutines.running->is_loose)
-		return;
-	begin = frames__show_begin(s->frames);
-	for (size_t i = 0; i < begin.n; i++)
-		if (function__is_named(begin.v[i].function, "runtime.schedule")) {
+	if (s->coroutines.running->is_loose)
+		begin = frames__show_begin(s->frames);
+	VEC_EACH(&begin, held)
+		if (function__is_named(held->function, "runtime.schedule")) {
 			join_system(s);
 			return;
 		}
@@ -402,19 +314,35 @@ void stack__settle_system(struct stack *s)
 static void leave_system(struct stack *s, const struct branch *b)
 {
 	struct coroutines *coroutines = &s->coroutines;
-	struct frame *base;
+	struct frame *first, *base = NULL;
+	struct frames *frames;
 
 	join_system(s);
-	base = find_base(s);
+	frames = s->frames;
+	/*
+	 * The scheduler starts on one frame each time: mstart1()'s caller. That call is seen only
+	 * once.
+	 */
+	first = find_frame(frames, "runtime.mstart1");
+	if (first)
+		base = frames__parent(frames, first);
+	if (base) {
+		coroutines->system_depth = (size_t)(base - frames->open.v);
+		coroutines->system_index = base->index;
+		coroutines->system_base.n = 0;
+		frames__list_open(frames, coroutines->system_depth + 1, &coroutines->system_base);
+	} else if (coroutines->system_depth < frames->open.n &&
+		   frames->open.v[coroutines->system_depth].index == coroutines->system_index) {
+		base = &frames->open.v[coroutines->system_depth];
+	}
 	if (!base)
-		find_earlier_base(s, s->frames);
-	frames__pop_to(s->frames, base, b->time_ns, 0);
+		find_earlier_base(s, frames);
+	frames__pop_to(frames, base, b->time_ns, 0);
 	coroutines->system = coroutines->running;
 	/* Without permanent frames, one new segment after each gap is enough. */
-	if (!base &&
-	    (coroutines->system_base.n || coroutines->system->n_bare != s->frames->parts.n)) {
+	if (!base && (coroutines->system_base.n || coroutines->system->n_bare != frames->parts.n)) {
 		begin_system(s, b->time_ns);
-		coroutines->system->n_bare = s->frames->parts.n;
+		coroutines->system->n_bare = frames->parts.n;
 	}
 	stack__suspend(s, b->time_ns, 0);
 }
@@ -425,11 +353,8 @@ static void leave_system(struct stack *s, const struct branch *b)
  */
 bool stack__is_queued(const struct stack *s, const struct branch *b)
 {
-	bool is_entry;
-
-	return frames__top(s->frames)->role == ROLE_GOGO &&
-	       find_frame(s->frames, "runtime.execute") &&
-	       !function__is_named(stack__function_at(s, b->to, &is_entry), "runtime.gopark");
+	return stack__top(s)->role == ROLE_GOGO && find_frame(s->frames, "runtime.execute") &&
+	       !function__is_named(stack__function_at(s, b->to, NULL), "runtime.gopark");
 }
 
 /*
@@ -457,7 +382,7 @@ void event__go_recovery(struct stack *s, const struct branch *b, struct event *e
 static void set_mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_above)
 {
 	s->coroutines.has_mark = true;
-	s->own_frames.consumer = NULL;
+	s->coroutines.own.frames.consumer = NULL;
 	s->frames->failed |=
 		frames_mark__set(&s->coroutines.mark, s->frames, time_ns, waits_at, n_above) != 0;
 }
@@ -502,7 +427,7 @@ void event__fiber_begin(struct stack *s, const struct branch *b, struct event *e
 	struct coroutine *fiber = add_fiber(s, b->time_ns, false);
 	const struct frame base = {.call = {.start_ns = b->time_ns,
 					    .entry_ip = b->from,
-					    .function = frames__top(s->frames)->call.function},
+					    .function = stack__top(s)->call.function},
 				   .role = ROLE_FIBER};
 
 	e->again = true;
@@ -533,14 +458,14 @@ void event__fiber_end_unknown(struct stack *s, const struct branch *b, struct ev
  */
 void event__fiber_end(struct stack *s, const struct branch *b, struct event *e)
 {
-	const struct function *runner = frames__top(s->frames)->call.function;
+	const struct function *runner = stack__top(s)->call.function;
 	struct coroutine *parent = coroutines__parent_of(s->coroutines.running);
 	struct frame *top;
 
 	e->again = true;
 	stack__end(s, b->time_ns, 0);
 	stack__resume(s, b->time_ns, parent);
-	top = frames__top(s->frames);
+	top = stack__top(s);
 	if (top && top->call.function == runner)
 		stack__give_back(top);
 	else
@@ -548,48 +473,11 @@ void event__fiber_end(struct stack *s, const struct branch *b, struct event *e)
 				   runner);
 }
 
-/* No handler is left for the effect: the runtime returns to the fiber that performed it, which
- * raises. */
-static void go_unhandled(struct stack *s, const struct branch *b)
-{
-	struct coroutine *performer = s->coroutines.performer;
-
-	if (frames__top(s->frames)->role != ROLE_REPERFORM || !performer)
-		return;
-	stack__suspend(s, b->time_ns, 0);
-	stack__resume(s, b->time_ns, performer);
-}
-
-/* Goes to the handler's stack, which a fiber from before the trace has not shown. */
-static bool go_to_unknown(struct stack *s, const struct branch *b, uint64_t waits_at)
-{
-	struct coroutine *running = s->coroutines.running, *parent = add_fiber(s, b->time_ns, true);
-
-	if (!parent)
-		return false;
-	stack__suspend(s, b->time_ns, waits_at);
-	stack__begin_at(s, b->time_ns, parent, b->to);
-	coroutine__may_join(parent);
-	parent->performed = running;
-	return true;
-}
-
-static void go_to_handler(struct stack *s, const struct branch *b, struct coroutine *parent,
-			  uint64_t waits_at, const struct function *function)
-{
-	struct coroutine *running = s->coroutines.running;
-
-	stack__suspend(s, b->time_ns, waits_at);
-	running->parent = NULL;
-	parent->performed = running;
-	stack__resume(s, b->time_ns, parent);
-	stack__replace_top(s, b, function);
-}
-
 void event__fiber_perform(struct stack *s, const struct branch *b, struct event *e)
 {
-	const struct frame *top = frames__top(s->frames);
-	struct coroutine *parent = coroutines__parent_of(s->coroutines.running);
+	struct coroutine *running = s->coroutines.running, *performer = s->coroutines.performer;
+	struct coroutine *parent = coroutines__parent_of(running);
+	const struct frame *top = stack__top(s);
 	/*
 	 * A fiber that performs again is not resumed there, but through the fiber that it waits
 	 * for.
@@ -598,16 +486,36 @@ void event__fiber_perform(struct stack *s, const struct branch *b, struct event 
 	uint64_t waits_at = is_first ? top->resume_ip : 0;
 
 	if (function__is_named(e->function, "caml_c_call")) {
-		go_unhandled(s, b);
+		/*
+		 * No handler is left for the effect: the runtime returns to the fiber that
+		 * performed it, which raises.
+		 */
+		if (top->role == ROLE_REPERFORM && performer) {
+			stack__suspend(s, b->time_ns, 0);
+			stack__resume(s, b->time_ns, performer);
+		}
 		stack__replace_top(s, b, e->function);
 		return;
 	}
 	if (is_first)
-		s->coroutines.performer = s->coroutines.running;
-	if (parent)
-		go_to_handler(s, b, parent, waits_at, e->function);
-	else
-		e->again = !go_to_unknown(s, b, waits_at);
+		s->coroutines.performer = running;
+	if (parent) {
+		stack__suspend(s, b->time_ns, waits_at);
+		running->parent = NULL;
+		parent->performed = running;
+		stack__resume(s, b->time_ns, parent);
+		stack__replace_top(s, b, e->function);
+		return;
+	}
+	/* A fiber from before the trace has not shown the stack of its handler. */
+	parent = add_fiber(s, b->time_ns, true);
+	e->again = !parent;
+	if (!parent)
+		return;
+	stack__suspend(s, b->time_ns, waits_at);
+	stack__begin_at(s, b->time_ns, parent, b->to);
+	coroutine__may_join(parent);
+	parent->performed = running;
 }
 
 /* caml_reperform() jumps into the middle of caml_perform(). */
@@ -621,30 +529,10 @@ void event__fiber_reperform(struct stack *s, const struct branch *b, struct even
 	stack__take_role(s, ROLE_REPERFORM);
 }
 
-/* The fiber that performed last, of those that are kept. */
-static struct coroutine *find_latest(struct stack *s)
-{
-	struct coroutines *coroutines = &s->coroutines;
-	struct coroutine *latest = NULL;
-
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-
-		if (coroutine->state == COROUTINE_WAITS && coroutine->waits_at)
-			latest = later(latest, coroutine);
-	}
-	return latest;
-}
-
 /* The function takes the place of caml_perform()'s frame. */
 static void resume_fiber(struct stack *s, const struct branch *b, struct coroutine *fiber)
 {
 	struct coroutine *resumer = s->coroutines.running;
-	struct frame frame = {
-		.call = {.start_ns = b->time_ns, .entry_ip = b->to, .flags = CALL_BY_JUMP},
-		.return_ip = fiber->waits_at,
-		.slack = fiber->slack};
-	bool is_entry;
 
 	wait_for(resumer, last_of(fiber));
 	stack__suspend(s, b->time_ns, 0);
@@ -653,21 +541,32 @@ static void resume_fiber(struct stack *s, const struct branch *b, struct corouti
 	set_mark(s, b->time_ns, fiber->waits_at, 2);
 	frames__pop(s->frames, b->time_ns, 0);
 	frames__pop(s->frames, b->time_ns, 0);
-	frame.call.function = stack__function_at(s, b->to, &is_entry);
-	stack__push(s, &frame);
+	stack__push(s, &(struct frame){.call = {.start_ns = b->time_ns,
+						.entry_ip = b->to,
+						.function = stack__function_at(s, b->to, NULL),
+						.flags = CALL_BY_JUMP},
+				       .return_ip = fiber->waits_at,
+				       .slack = fiber->slack});
 }
 
 void stack__settle_resume(struct stack *s, const struct branch *next)
 {
-	struct branch *b = &s->resumes;
-	struct coroutine *running = s->coroutines.running, *fiber;
+	struct coroutines *coroutines = &s->coroutines;
+	struct coroutine *running = coroutines->running, *fiber = NULL;
+	const struct branch *b = &s->resumes;
 
 	s->is_resuming = false;
 	if (next->kind == BRANCH_GAP)
 		return;
-	fiber = next->kind == BRANCH_RETURN
-			? coroutines__find_waiting(&s->coroutines, next->to, false)
-			: find_latest(s);
+	if (next->kind == BRANCH_RETURN) {
+		fiber = coroutines__find_waiting(coroutines, next->to, false);
+	} else {
+		/* discontinue() raises: of those that are kept, the fiber that performed last. */
+		COROUTINES_EACH(coroutines, kept)
+			if (kept->state == COROUTINE_WAITS && kept->waits_at &&
+			    (!fiber || kept->since > fiber->since))
+				fiber = kept;
+	}
 	if (fiber) {
 		resume_fiber(s, b, fiber);
 		return;
@@ -701,7 +600,7 @@ const struct switcher *stack__find_switcher(const struct stack *s, const struct 
 
 void stack__note_switcher(struct stack *s, struct switcher did)
 {
-	const struct frame *top = frames__top(s->frames);
+	const struct frame *top = stack__top(s);
 	struct switcher *switcher;
 
 	if (!top || top->role != ROLE_MAY_SWITCH)
@@ -724,7 +623,7 @@ void stack__note_switcher(struct stack *s, struct switcher did)
 static void leave(struct stack *s, const struct branch *b)
 {
 	struct coroutine *coroutine = s->coroutines.running;
-	const struct frame *top = frames__top(s->frames);
+	const struct frame *top = stack__top(s);
 	bool comes_back = top->role == ROLE_SWITCH || top->role == ROLE_MAY_SWITCH;
 
 	if (top->role == ROLE_GOGO) {
@@ -746,7 +645,7 @@ void event__switch_back(struct stack *s, const struct branch *b, struct event *e
 	const struct frame *top;
 
 	stack__make_switch(s, b, e->frame);
-	top = frames__top(s->frames);
+	top = stack__top(s);
 	if (top->role == ROLE_SWITCH || !s->coroutines.has_mark ||
 	    s->coroutines.switched_by == top->call.function) {
 		s->coroutines.switched_by = top->call.function;
@@ -771,7 +670,7 @@ void event__switch(struct stack *s, const struct branch *b, struct event *e)
 	stack__switch_to(s, e->coroutine);
 	set_mark(s, b->time_ns, b->to, 2);
 	frames__pop(s->frames, b->time_ns, 0); /* the slice of the time switched out */
-	s->coroutines.switched_by = frames__top(s->frames)->call.function;
+	s->coroutines.switched_by = stack__top(s)->call.function;
 	frames__pop(s->frames, b->time_ns, 0);
 	if (e->frame)
 		unwinding__note_landing(s, b->to);
@@ -799,7 +698,7 @@ void event__switch_new(struct stack *s, const struct branch *b, struct event *e)
 	e->again = !coroutine;
 	if (!coroutine)
 		return;
-	coroutine->is_goroutine = frames__top(s->frames)->role == ROLE_GOGO;
+	coroutine->is_goroutine = stack__top(s)->role == ROLE_GOGO;
 	leave(s, b);
 	stack__begin_at(s, b->time_ns, coroutine, b->to);
 }
@@ -808,23 +707,8 @@ void event__switch_new(struct stack *s, const struct branch *b, struct event *e)
 void event__no_switch(struct stack *s, const struct branch *b, struct event *e)
 {
 	stack__note_switcher(s, (struct switcher){.has_unwound = e->function});
-	stack__give_back(frames__top(s->frames));
+	stack__give_back(stack__top(s));
 	e->again = true;
-}
-
-/* Finds the stack that has waited since before a gap, unless it may be the running one. */
-static struct coroutine *find_parked(const struct stack *s, const struct branch *b)
-{
-	struct coroutine *coroutine = find_other(&s->coroutines, b->to, COROUTINE_PARKED);
-	struct held_stack begin;
-
-	if (!coroutine)
-		return NULL;
-	begin = frames__show_begin(s->frames);
-	for (size_t i = 0; i < coroutine->pending.n; i++)
-		if (begin.n && coroutine->pending.v[i].function == begin.v[0].function)
-			return NULL;
-	return coroutine;
 }
 
 /*
@@ -835,13 +719,21 @@ static struct coroutine *find_parked(const struct stack *s, const struct branch 
 bool stack__find_other(const struct stack *s, const struct branch *b, struct coroutine **other)
 {
 	const struct coroutines *coroutines = &s->coroutines;
-	bool has_caller = frames__top(s->frames)->return_ip;
+	bool has_caller = stack__top(s)->return_ip;
 
 	*other = find_other(coroutines, b->to, COROUTINE_WAITS);
 	if (!*other && has_caller)
 		*other = find_other(coroutines, 0, COROUTINE_WAITS);
-	if (!*other && !has_caller)
-		*other = find_parked(s, b);
+	if (!*other && !has_caller && (*other = find_other(coroutines, b->to, COROUTINE_PARKED))) {
+		/* Unless that one may be the running stack. */
+		struct held_stack begin = frames__show_begin(s->frames);
+
+		VEC_EACH(&(*other)->pending, held)
+			if (begin.n && held->function == begin.v[0].function) {
+				*other = NULL;
+				break;
+			}
+	}
 	/* It may be a stack that has waited since before the trace began. */
 	return *other || (has_caller && frames_mark__is_whole(&coroutines->mark, s->frames));
 }
@@ -887,12 +779,10 @@ void event__other_stack(struct stack *s, const struct branch *b, struct event *e
 	if (resumer)
 		wait_for(resumer, last_of(other));
 	stack__switch_to(s, other);
-	if (is_known) {
+	if (is_known)
 		s->frames->failed |=
 			frames_mark__set(&as_it_waited, s->frames, coroutines->mark.time_ns,
 					 coroutines->mark.waits_at, 2) != 0;
-		frames_mark__go_on(&coroutines->mark, s->frames);
-	}
 	s->frames->failed |= frames_mark__move(&coroutines->mark, frames, s->frames) != 0;
 	running->state = COROUTINE_WAITS;
 	if (coroutines->mark.n_above == 1)

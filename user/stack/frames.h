@@ -164,6 +164,18 @@ static inline struct frame *frames__caller(const struct frames *frames, const st
 	return frame->call.kind == CALL_KERNEL ? NULL : frames__parent(frames, frame);
 }
 
+/*
+ * The innermost frame that runs `function`, from `frame` (or NULL) on outwards; NULL: none, up to a
+ * kernel entry.
+ */
+static inline struct frame *frames__find(const struct frames *frames, struct frame *frame,
+					 const struct function *function)
+{
+	while (frame && frame->call.function != function)
+		frame = frames__caller(frames, frame);
+	return frame;
+}
+
 /* True if the running frame is the last of all calls: it lacks callees. */
 bool frames__is_last(const struct frames *frames);
 
@@ -287,12 +299,9 @@ bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from
 bool frames_mark__begin_like(const struct frames_mark *mark, const struct frames *from,
 			     struct frames *to);
 
-/* Ends the wait of `to`: the frame in which it continues becomes its top. */
-void frames_mark__go_on(const struct frames_mark *mark, struct frames *to);
-
 /*
- * Moves what `from` has done since the mark to `to`, which must fit or begin like it (see above),
- * and restores `from` as it was at the mark. 0 or -ENOMEM.
+ * Moves what `from` has done since the mark to `to`, which must fit, and then no longer waits, or
+ * begin like it (see above). Restores `from` as it was at the mark. 0 or -ENOMEM.
  */
 int frames_mark__move(const struct frames_mark *mark, struct frames *from, struct frames *to);
 
@@ -306,11 +315,7 @@ int frames_mark__move(const struct frames_mark *mark, struct frames *from, struc
 
 /* Makes room for one more call. 0 or -ENOMEM. */
 int frames__grow(struct frames *frames);
-/* The segment's frames are about to end. goes_on: they may run on in the next one. */
-void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on);
 /* The segment that runs; NULL: none. */
 struct part *frames__running_segment(const struct frames *frames);
-/* Stitches a segment that has ended. */
-void frames__stitch(struct frames *frames, const struct part *segment);
 
 #endif

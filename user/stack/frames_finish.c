@@ -16,29 +16,21 @@ struct wanted {
 	uint32_t *index;
 };
 
-static int compare_wanted(const void *a, const void *b)
-{
-	const struct wanted *x = a, *y = b;
-
-	return (x->place > y->place) - (x->place < y->place);
-}
+ORDER(by_place, struct wanted, COMPARE(x->place, y->place))
 
 /* Ascending by place, in memory that the caller frees; NULL: no memory. */
 static struct wanted *list_wanted(struct frames *frames)
 {
-	size_t n = 0;
-	struct wanted *v = malloc((2 * frames->unwinds.n + 1) * sizeof(*v));
+	struct wanted *v = malloc((2 * frames->unwinds.n + 1) * sizeof(*v)), *last = v;
 
 	if (!v)
 		return NULL;
-	for (size_t i = 0; i < frames->unwinds.n; i++) {
-		uint32_t *from = &frames->unwinds.v[i].from, *to = &frames->unwinds.v[i].to;
-
-		v[n++] = (struct wanted){*from, from};
-		v[n++] = (struct wanted){*to, to};
+	VEC_EACH(&frames->unwinds, unwind) {
+		*last++ = (struct wanted){unwind->from, &unwind->from};
+		*last++ = (struct wanted){unwind->to, &unwind->to};
 	}
-	v[n++] = (struct wanted){.place = UINT32_MAX};
-	qsort(v, n, sizeof(*v), compare_wanted);
+	*last++ = (struct wanted){.place = UINT32_MAX};
+	qsort(v, (size_t)(last - v), sizeof(*v), by_place);
 	return v;
 }
 
@@ -64,18 +56,6 @@ static void mark_inserted(const struct call_tree *tree, const struct unwind *unw
 		call->flags |= CALL_CUT_SHORT;
 		call->flags &= (uint8_t)~CALL_INFERRED_END;
 	}
-}
-
-static void hand_over_unwinds(struct frames *frames, struct call_tree *tree)
-{
-	tree->unwinds.v = frames->unwinds.v;
-	tree->unwinds.n = frames->unwinds.n;
-	tree->unwinds.cap = frames->unwinds.cap;
-	frames->unwinds.v = NULL;
-	frames->unwinds.n = frames->unwinds.cap = 0;
-	call_tree__sort_unwinds(tree);
-	for (size_t i = 0; i < tree->unwinds.n; i++)
-		mark_inserted(tree, &tree->unwinds.v[i]);
 }
 
 /*
@@ -114,41 +94,29 @@ static int put(struct pass *p, struct call *call)
 	return 0;
 }
 
-/* `part` continues the call on the path: both are one activation. */
-static void join(struct pass *p, const struct call *part)
-{
-	const uint8_t ends = CALL_INFERRED_END | CALL_CUT_SHORT;
-	struct call *call = &p->to[p->path.v[part->depth]];
-
-	call->end_ns = part->end_ns;
-	call->self_insns += part->self_insns;
-	call->left_by = part->left_by;
-	call->told_at_end = part->told_at_end;
-	call->flags &= (uint8_t)~ends;
-	call->flags |= (uint8_t)(CALL_INFERRED | (part->flags & ends));
-}
-
-static int take_joined(struct pass *p, const struct call *from)
-{
-	struct call call = *from;
-
-	call.depth += p->deeper;
-	p->n_joined--;
-	join(p, &call);
-	p->last = p->path.v[call.depth];
-	return 0;
-}
-
 static int take(struct pass *p, const struct call *from)
 {
+	const uint8_t ends = CALL_INFERRED_END | CALL_CUT_SHORT;
+	uint32_t depth = from->depth + p->deeper;
 	struct call *to = &p->to[p->out];
 
-	if (p->n_joined)
-		return take_joined(p, from);
-	*to = *from;
-	to->depth += p->deeper;
-	p->last = (uint32_t)p->out;
-	return put(p, to);
+	if (!p->n_joined) {
+		*to = *from;
+		to->depth = depth;
+		p->last = (uint32_t)p->out;
+		return put(p, to);
+	}
+	/* It continues the call on the path: both are one activation. */
+	p->n_joined--;
+	p->last = p->path.v[depth];
+	to = &p->to[p->last];
+	to->end_ns = from->end_ns;
+	to->self_insns += from->self_insns;
+	to->left_by = from->left_by;
+	to->told_at_end = from->told_at_end;
+	to->flags &= (uint8_t)~ends;
+	to->flags |= (uint8_t)(CALL_INFERRED | (from->flags & ends));
+	return 0;
 }
 
 static int move_to(struct pass *p, size_t end)
@@ -168,22 +136,17 @@ static int move_to(struct pass *p, size_t end)
 	return err;
 }
 
-static void leave_part(struct pass *p)
-{
-	const struct part *part = &p->frames->parts.v[p->part];
-
-	p->deeper = part->outer == PART_NONE ? p->outside : p->deeper - part->n_roots;
-	p->part = part->outer;
-}
-
 /* Moves the calls up to `end`, and leaves the parts that have ended by then. */
 static int move_out(struct pass *p, size_t end, uint32_t into)
 {
 	int err = 0;
 
 	while (!err && p->part != into) {
-		err = move_to(p, p->frames->parts.v[p->part].end);
-		leave_part(p);
+		const struct part *part = &p->frames->parts.v[p->part];
+
+		err = move_to(p, part->end);
+		p->deeper = part->outer == PART_NONE ? p->outside : p->deeper - part->n_roots;
+		p->part = part->outer;
 	}
 	return err ? err : move_to(p, end);
 }
@@ -209,14 +172,14 @@ static uint32_t depth_before(const struct pass *p)
 				: depth_of_next(p) - (uint32_t)run->below.n;
 }
 
-/* Adds callers that only a later segment, or a stack from a trigger, has shown. */
-static int put_callers(struct pass *p, const struct part *part)
+static int enter_segment(struct pass *p, const struct part *part)
 {
-	const struct run *run = &p->stitcher->runs.v[next_placement(p)->run];
+	const struct placement *placement = next_placement(p);
+	const struct run *run = &p->stitcher->runs.v[placement->run];
 	uint32_t depth = depth_before(p);
-	int err = 0;
 
-	for (size_t i = run->below.n; i-- > 0 && !err;) {
+	/* Callers that only a later segment, or a stack from a trigger, has shown. */
+	for (size_t i = placement->joins ? 0 : run->below.n; i-- > 0;) {
 		struct call *call = &p->to[p->out];
 
 		*call = (struct call){.start_ns = part->start_ns,
@@ -226,32 +189,18 @@ static int put_callers(struct pass *p, const struct part *part)
 				      .flags = CALL_INFERRED_START | CALL_INFERRED_END |
 					       CALL_INSIDE | CALL_INFERRED,
 				      .depth = depth++};
-		err = put(p, call);
+		if (put(p, call))
+			return -ENOMEM;
 	}
-	return err;
-}
-
-/* Continues, in the segment, the frames below all that it shows. */
-static void stretch_below(struct pass *p, const struct part *part)
-{
-	for (uint32_t depth = 0; depth < p->deeper; depth++) {
-		struct call *call = &p->to[p->path.v[depth]];
+	p->deeper = depth_of_next(p);
+	p->n_joined = placement->n_joined;
+	/* The frames below all that the segment shows go on in it. */
+	for (uint32_t i = 0; i < p->deeper; i++) {
+		struct call *call = &p->to[p->path.v[i]];
 
 		call->end_ns = part->end_ns;
 		call->flags |= CALL_INFERRED;
 	}
-}
-
-static int enter_segment(struct pass *p, const struct part *part)
-{
-	const struct placement *placement = next_placement(p);
-	int err = placement->joins ? 0 : put_callers(p, part);
-
-	if (err)
-		return err;
-	p->deeper = depth_of_next(p);
-	p->n_joined = placement->n_joined;
-	stretch_below(p, part);
 	p->segment++;
 	return 0;
 }
@@ -279,11 +228,13 @@ static int enter_part(struct pass *p, uint32_t index)
 	return err;
 }
 
-/* Finds the depth of each run's first segment. A run is listed after the run that it is on. */
-static int place_runs(struct pass *p)
+static int run(struct pass *p, size_t end)
 {
-	for (size_t i = 0; i < p->stitcher->runs.n; i++) {
-		const struct run *run = &p->stitcher->runs.v[i];
+	const struct frames *frames = p->frames;
+	int err = 0;
+
+	/* A run is listed after the run that it is on. */
+	VEC_EACH(&p->stitcher->runs, run) {
 		int64_t depth = (int64_t)run->below.n;
 
 		if (run->outer != RUN_NONE)
@@ -291,14 +242,6 @@ static int place_runs(struct pass *p)
 		if (VEC_ADD(&p->runs, depth))
 			return -ENOMEM;
 	}
-	return 0;
-}
-
-static int run(struct pass *p, size_t end)
-{
-	const struct frames *frames = p->frames;
-	int err = place_runs(p);
-
 	for (uint32_t i = 0; i < frames->parts.n && !err; i++) {
 		const struct part *part = &frames->parts.v[i];
 
@@ -312,24 +255,15 @@ static int run(struct pass *p, size_t end)
 	return err ? err : move_out(p, end, PART_NONE);
 }
 
-/* Counts the calls that are added before those that are there. */
-static size_t count_callers(const struct frames *frames)
+/* Makes room before the first call for those that are added before it, if they do not fit. */
+static int make_room(struct frames *frames, size_t *room)
 {
-	const struct stitcher *stitcher = &frames->stitcher;
-	size_t n = 0;
+	size_t n = frames->calls.n - FRAMES_ROOM, callers = 0;
 
-	for (size_t i = 0; i < frames->parts.n; i++)
-		n += frames->parts.v[i].n_roots;
-	for (size_t i = 0; i < stitcher->runs.n; i++)
-		n += stitcher->runs.v[i].below.n;
-	return n;
-}
-
-/* Makes room before the first call if what has to go there does not fit. */
-static int make_room(struct frames *frames, size_t callers, size_t *room)
-{
-	size_t n = frames->calls.n - FRAMES_ROOM;
-
+	VEC_EACH(&frames->parts, part)
+		callers += part->n_roots;
+	VEC_EACH(&frames->stitcher.runs, run)
+		callers += run->below.n;
 	*room = callers > FRAMES_ROOM ? callers : FRAMES_ROOM;
 	while (frames->calls.cap < n + *room)
 		if (frames__grow(frames))
@@ -347,10 +281,8 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	size_t room;
 	int err;
 
-	frames__end_segment(frames);
-	stitcher__finish(&frames->stitcher);
-	frames->failed |= frames->stitcher.failed;
-	err = frames->failed ? -ENOMEM : make_room(frames, count_callers(frames), &room);
+	frames__forget(frames);
+	err = frames->failed ? -ENOMEM : make_room(frames, &room);
 	if (err || !wanted)
 		return -ENOMEM;
 	pass.wanted = wanted;
@@ -367,6 +299,13 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	frames->calls.v = NULL;
 	frames->calls.cap = 0;
 	frames->calls.n = FRAMES_ROOM;
-	hand_over_unwinds(frames, tree);
+	tree->unwinds.v = frames->unwinds.v;
+	tree->unwinds.n = frames->unwinds.n;
+	tree->unwinds.cap = frames->unwinds.cap;
+	frames->unwinds.v = NULL;
+	frames->unwinds.n = frames->unwinds.cap = 0;
+	call_tree__sort_unwinds(tree);
+	VEC_EACH(&tree->unwinds, unwind)
+		mark_inserted(tree, unwind);
 	return 0;
 }

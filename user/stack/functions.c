@@ -33,72 +33,46 @@ static bool may_load_sp(const uint8_t *code, size_t len)
 }
 
 /*
- * pop slot(%r14), after mov slot(%r14),%rsp: OCaml's innermost trap frame, on the same stack (amd64
- * emit, Lraise).
- */
-static bool takes_trap(const struct insn_move *load, const struct insn_move *next)
-{
-	return load->kind == MOVE_LOAD && load->reg == INSN_RSP && load->base == INSN_R14 &&
-	       next->kind == MOVE_POP_MEM && next->base == INSN_R14 && next->disp == load->disp;
-}
-
-/* The state of the search through a function's code, in address order. */
-struct switch_search {
-	struct insn_move before; /* the instruction before */
-	uint32_t saved;		 /* registers that hold this stack's pointer, a bit each */
-	bool loaded;		 /* the stack pointer was loaded from elsewhere */
-};
-
-/*
- * True if the move puts back a stack pointer that the function saved, as OCaml 5 does after a call
- * of C.
- */
-static bool restores(const struct switch_search *search, const struct insn_move *move)
-{
-	return move->kind == MOVE_REG && move->reg == INSN_RSP && search->saved >> move->base & 1;
-}
-
-static void note_saved(struct switch_search *search, const struct insn_move *move)
-{
-	uint32_t bit = 1u << move->reg;
-
-	if (move->kind == MOVE_REG && move->base == INSN_RSP)
-		search->saved |= bit;
-	else if (move->kind == MOVE_REG || move->kind == MOVE_LOAD || move->kind == MOVE_ADDRESS ||
-		 move->kind == MOVE_POP)
-		search->saved &= ~bit;
-}
-
-static void follow(struct switch_search *search, const uint8_t *code, uint8_t len, uint64_t ip)
-{
-	struct insn_move move = insn__move(code, len, ip);
-
-	if (takes_trap(&search->before, &move) || restores(search, &move))
-		search->loaded = false;
-	else
-		search->loaded |= insn__loads_sp(code, len);
-	note_saved(search, &move);
-	search->before = move;
-}
-
-/*
  * True if the code loads SP from elsewhere and then, without another branch in between, returns or
  * jumps indirectly: to the other stack's code.
  */
 static bool loads_sp_and_goes(const uint8_t *code, size_t len, uint64_t ip)
 {
-	struct switch_search search = {0};
+	struct insn_move before = {0};
+	uint32_t saved = 0; /* registers that hold this stack's pointer, a bit each */
+	bool loaded = false;
 	struct insn insn;
 
 	for (size_t at = 0; at < len; at += insn.len) {
+		struct insn_move move;
+		bool takes_trap, restores;
+
 		if (insn__decode(code + at, len - at, ip + at, &insn))
 			return false;
-		if (insn.cls == INSN_OTHER)
-			follow(&search, code + at, insn.len, ip + at);
-		else if (search.loaded && (insn.cls == INSN_RET || insn.cls == INSN_JUMP_INDIRECT))
-			return true;
-		else
-			search.loaded = false;
+		if (insn.cls != INSN_OTHER) {
+			if (loaded && (insn.cls == INSN_RET || insn.cls == INSN_JUMP_INDIRECT))
+				return true;
+			loaded = false;
+			continue;
+		}
+		move = insn__move(code + at, insn.len, ip + at);
+		/*
+		 * pop slot(%r14), after mov slot(%r14),%rsp: OCaml's innermost trap frame, on the
+		 * same stack (amd64 emit, Lraise).
+		 */
+		takes_trap = before.kind == MOVE_LOAD && before.reg == INSN_RSP &&
+			     before.base == INSN_R14 && move.kind == MOVE_POP_MEM &&
+			     move.base == INSN_R14 && move.disp == before.disp;
+		/* OCaml 5 puts back a stack pointer that it has saved, after a call of C. */
+		restores = move.kind == MOVE_REG && move.reg == INSN_RSP && saved >> move.base & 1;
+		loaded =
+			!takes_trap && !restores && (loaded || insn__loads_sp(code + at, insn.len));
+		if (move.kind == MOVE_REG && move.base == INSN_RSP)
+			saved |= 1u << move.reg;
+		else if (move.kind == MOVE_REG || move.kind == MOVE_LOAD ||
+			 move.kind == MOVE_ADDRESS || move.kind == MOVE_POP)
+			saved &= ~(1u << move.reg);
+		before = move;
 	}
 	return false;
 }
@@ -192,18 +166,6 @@ static enum function_role by_name(const struct function *function)
 	return begins_with(function, "_dl_runtime_resolve") ? ROLE_RESOLVER : ROLE_NONE;
 }
 
-/*
- * True for functions that set the stack pointer and do not switch: it is a frame's on the same
- * stack, or another stack's for a call that comes back.
- */
-static bool keeps_to_its_stack(const struct function *function)
-{
-	return begins_with(function, "_Unwind_") || begins_with(function, "caml_") ||
-	       strstr(function->raw_name, "longjmp") ||
-	       begins_with(function, "runtime.systemstack") ||
-	       begins_with(function, "runtime.asmcgocall");
-}
-
 enum function_role function_role__at(struct code_map *map, const struct code_place *place)
 {
 	const struct function *function = place->function;
@@ -221,8 +183,16 @@ enum function_role function_role__at(struct code_map *map, const struct code_pla
 	 */
 	if (role == ROLE_GOGO && elf_image__has_code(function->image))
 		return switch_code__is_at(map, place) ? ROLE_GOGO : ROLE_NONE;
-	if (role || function->kind == FUNCTION_PLT || keeps_to_its_stack(function))
+	if (role || function->kind == FUNCTION_PLT)
 		return role;
+	/*
+	 * These set the stack pointer and do not switch: it is a frame's on the same stack, or
+	 * another stack's for a call that comes back.
+	 */
+	if (begins_with(function, "_Unwind_") || begins_with(function, "caml_") ||
+	    strstr(function->raw_name, "longjmp") || begins_with(function, "runtime.systemstack") ||
+	    begins_with(function, "runtime.asmcgocall"))
+		return ROLE_NONE;
 	return switch_code__is_at(map, place) ? ROLE_MAY_SWITCH : ROLE_NONE;
 }
 

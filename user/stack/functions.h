@@ -40,11 +40,6 @@ static inline bool function__is_named(const struct function *function, const cha
 	return function && !strcmp(function->raw_name ?: function->name, name);
 }
 
-static inline bool function_role__switches(enum function_role role)
-{
-	return role >= ROLE_MAY_SWITCH;
-}
-
 static inline bool function_role__is_effect(enum function_role role)
 {
 	return role >= ROLE_PERFORM;
@@ -104,26 +99,20 @@ const struct function *function_cache__look_up(struct function_cache *cache, uin
 					       bool *is_entry);
 
 /*
- * The function at ip as the map had it when the cache followed it last, and whether ip is its first
- * instruction; NULL where no code is known.
+ * The function at ip as the map had it when the cache followed it last; NULL where no code is
+ * known. *is_entry, unless is_entry is NULL: ip is its first instruction.
  */
 static inline const struct function *function_cache__find(struct function_cache *cache, uint64_t ip,
 							  bool *is_entry)
 {
 	const struct cached_function *place = function_cache__place(cache, ip);
+	bool unused;
 
 	if (place->ip != ip || !place->function)
-		return function_cache__look_up(cache, ip, is_entry);
-	*is_entry = place->is_entry;
+		return function_cache__look_up(cache, ip, is_entry ?: &unused);
+	if (is_entry)
+		*is_entry = place->is_entry;
 	return place->function;
-}
-
-/* The role of the function that was found at ip by the last search. */
-static inline enum function_role function_cache__role(struct function_cache *cache, uint64_t ip)
-{
-	const struct cached_function *place = function_cache__place(cache, ip);
-
-	return place->ip == ip ? (enum function_role)place->role : ROLE_NONE;
 }
 
 #endif

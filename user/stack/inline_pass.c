@@ -13,22 +13,6 @@
 #include "kernel/kernel.h"
 #include "util/vec.h"
 
-/* The innermost inlined function that the call was made in, if known. */
-static const struct inlined *place_of(const struct inline_pass *p, const struct call *call,
-				      const struct inline_level *caller)
-{
-	const struct call_site *site;
-
-	/*
-	 * A tail call counts as made where the call was that it replaced, and a handler where its
-	 * thread was interrupted: in the slices that are open.
-	 */
-	if (call->flags & CALL_BY_JUMP || call->kind == CALL_SIGNAL)
-		return caller->open;
-	site = call_sites__find(&p->tree->sites, call->call_ip);
-	return site ? site->inlined : NULL;
-}
-
 /* The innermost inlined function that contains both, or is both. */
 static const struct inlined *common(const struct inlined *a, const struct inlined *b)
 {
@@ -61,11 +45,18 @@ static uint32_t inner_depth(const struct inline_level *level)
 	return level->depth + 1 + (level->open ? level->open->depth + 1 : 0);
 }
 
-static void begin_slice(struct inline_pass *p, struct inline_level *level,
-			const struct inlined *inlined, const struct call *first)
+/*
+ * Begins outer slices before inner ones. The recursion is as deep as the debug info's nesting,
+ * which has bounds.
+ */
+static void begin_slices(struct inline_pass *p, struct inline_level *level,
+			 const struct inlined *inlined, const struct call *first)
 {
-	struct inline_slice *slice = VEC_PUSH(&p->slices);
+	struct inline_slice *slice;
 
+	if (inlined->outer != level->open)
+		begin_slices(p, level, inlined->outer, first);
+	slice = p->failed ? NULL : VEC_PUSH(&p->slices);
 	if (!slice) {
 		p->failed = true;
 		return;
@@ -86,19 +77,6 @@ static void begin_slice(struct inline_pass *p, struct inline_level *level,
 	level->open = inlined;
 }
 
-/*
- * Begins outer slices before inner ones. The recursion is as deep as the debug info's nesting,
- * which has bounds.
- */
-static void begin_slices(struct inline_pass *p, struct inline_level *level,
-			 const struct inlined *inlined, const struct call *first)
-{
-	if (inlined->outer != level->open)
-		begin_slices(p, level, inlined->outer, first);
-	if (!p->failed)
-		begin_slice(p, level, inlined, first);
-}
-
 /* Replaces the open slices of `level` by those that contain the call. */
 static void enter(struct inline_pass *p, struct inline_level *level, const struct call *call)
 {
@@ -106,7 +84,16 @@ static void enter(struct inline_pass *p, struct inline_level *level, const struc
 
 	if (call->told_before)
 		end_slices(p, level, NULL);
-	inlined = place_of(p, call, level);
+	/*
+	 * A tail call counts as made where the call was that it replaced, and a handler where its
+	 * thread was interrupted: in the slices that are open.
+	 */
+	inlined = level->open;
+	if (!(call->flags & CALL_BY_JUMP) && call->kind != CALL_SIGNAL) {
+		const struct call_site *site = call_sites__find(&p->tree->sites, call->call_ip);
+
+		inlined = site ? site->inlined : NULL;
+	}
 	if (inlined != level->open) {
 		end_slices(p, level, common(inlined, level->open));
 		if (inlined != level->open)
@@ -115,32 +102,22 @@ static void enter(struct inline_pass *p, struct inline_level *level, const struc
 	level->last_ns = call->end_ns;
 }
 
-/* The level of a call at this depth. The call that had it before has ended. NULL: no memory. */
-static struct inline_level *level_at(struct inline_pass *p, uint32_t depth)
-{
-	struct inline_level *level;
-
-	if (depth < p->path.n) {
-		level = &p->path.v[depth];
-		end_slices(p, level, NULL);
-		return level;
-	}
-	level = VEC_PUSH(&p->path);
-	if (level)
-		*level = (struct inline_level){0};
-	return level;
-}
-
 /* Each call gets the parent and the depth that it will have. */
 static int walk(struct inline_pass *p)
 {
 	for (; p->at < p->tree->calls.n; p->at++) {
 		struct call *call = &p->tree->calls.v[p->at];
-		struct inline_level *level = level_at(p, call->depth + p->above);
+		uint32_t depth = call->depth + p->above;
+		struct inline_level *level;
 
-		if (!level)
+		if (depth < p->path.n) {
+			/* The call that had this depth before has ended. */
+			end_slices(p, &p->path.v[depth], NULL);
+		} else if (VEC_ADD(&p->path, (struct inline_level){0})) {
 			return -ENOMEM;
-		if (call->depth + p->above) {
+		}
+		level = &p->path.v[depth];
+		if (depth) {
 			enter(p, level - 1, call);
 			call->parent = inner_index(p, level - 1);
 			call->depth = inner_depth(level - 1);
@@ -148,8 +125,8 @@ static int walk(struct inline_pass *p)
 		level->index = p->at + (uint32_t)p->slices.n;
 		level->depth = call->depth;
 	}
-	for (size_t i = 0; i < p->path.n; i++)
-		end_slices(p, &p->path.v[i], NULL);
+	VEC_EACH(&p->path, level)
+		end_slices(p, level, NULL);
 	return p->failed ? -ENOMEM : 0;
 }
 
@@ -161,51 +138,33 @@ static uint32_t new_index(const struct inline_pass *p, uint32_t index)
 	return index + (uint32_t)n;
 }
 
-/* Updates the indices in unwinds and done_by. Trees of followed calls lack `waits`. */
-static void follow_calls(const struct inline_pass *p)
-{
-	struct call_tree *tree = p->tree;
-
-	for (size_t i = 0; i < tree->unwinds.n; i++) {
-		tree->unwinds.v[i].from = new_index(p, tree->unwinds.v[i].from);
-		tree->unwinds.v[i].to = new_index(p, tree->unwinds.v[i].to);
-	}
-	for (size_t i = 0; i < tree->done_by.n; i++)
-		tree->done_by.v[i].call = new_index(p, tree->done_by.v[i].call);
-}
-
-static int make_room(struct call_tree *tree, size_t n)
-{
-	struct call *bigger;
-
-	if (n >= CALL_NO_PARENT)
-		return -ENOMEM;
-	if (n <= tree->calls.cap)
-		return 0;
-	bigger = memory_limit__allows((n - tree->calls.cap) * sizeof(*bigger))
-			 ? realloc(tree->calls.v, n * sizeof(*bigger))
-			 : NULL;
-	if (!bigger)
-		return -ENOMEM;
-	tree->calls.v = bigger;
-	tree->calls.cap = n;
-	huge_pages__use(bigger);
-	return 0;
-}
-
 static int put_in(const struct inline_pass *p)
 {
 	struct call_tree *tree = p->tree;
 	const struct inline_slice *slices = p->slices.v;
-	size_t end = tree->calls.n, n = p->slices.n;
-	struct call *calls;
-	int err = make_room(tree, end + n);
+	size_t end = tree->calls.n, n = p->slices.n, all = end + n;
+	struct call *calls = tree->calls.v;
 
-	if (err)
-		return err;
-	follow_calls(p);
-	calls = tree->calls.v;
-	tree->calls.n += n;
+	if (all >= CALL_NO_PARENT)
+		return -ENOMEM;
+	if (all > tree->calls.cap) {
+		calls = memory_limit__allows((all - tree->calls.cap) * sizeof(*calls))
+				? realloc(calls, all * sizeof(*calls))
+				: NULL;
+		if (!calls)
+			return -ENOMEM;
+		tree->calls.v = calls;
+		tree->calls.cap = all;
+		huge_pages__use(calls);
+	}
+	/* Trees of followed calls lack `waits`. */
+	VEC_EACH(&tree->unwinds, unwind) {
+		unwind->from = new_index(p, unwind->from);
+		unwind->to = new_index(p, unwind->to);
+	}
+	VEC_EACH(&tree->done_by, done_by)
+		done_by->call = new_index(p, done_by->call);
+	tree->calls.n = all;
 	while (n--) {
 		size_t first = slices[n].before;
 
@@ -220,19 +179,6 @@ void inline_pass__fini(struct inline_pass *p)
 {
 	VEC_FINI(&p->slices);
 	VEC_FINI(&p->path);
-}
-
-static int run(struct call_tree *tree)
-{
-	struct inline_pass pass = {.tree = tree};
-	int err = 0;
-
-	if (tree->sites.n_inlined)
-		err = walk(&pass);
-	if (!err && pass.slices.n)
-		err = put_in(&pass);
-	inline_pass__fini(&pass);
-	return err;
 }
 
 int inline_pass__find(struct inline_pass *p, struct call_tree *part)
@@ -255,7 +201,14 @@ int inline_pass__run(struct call_tree *trees, size_t n)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < n && !err; i++)
-		err = run(&trees[i]);
+	for (size_t i = 0; i < n && !err; i++) {
+		struct inline_pass pass = {.tree = &trees[i]};
+
+		if (trees[i].sites.n_inlined)
+			err = walk(&pass);
+		if (!err && pass.slices.n)
+			err = put_in(&pass);
+		inline_pass__fini(&pass);
+	}
 	return err;
 }

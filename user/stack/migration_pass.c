@@ -27,43 +27,16 @@ struct resumed {
 	uint32_t top, end;
 };
 
-/* The match of a resumed stack with one that waits. */
-struct match {
-	uint32_t lowest; /* the waiting stack's call that is the resumed stack's call number n_below
-			  */
-	uint32_t n_below; /* this many of the first calls are below all that the waiting stack shows
-			   */
+/* A stack that waits, and how a resumed one matches it. */
+struct candidate {
+	struct waiter *waiter; /* NULL: none */
+	uint32_t wait;
+	uint32_t lowest;   /* its call that is the resumed stack's call number n_below */
+	uint32_t n_below;  /* this many of the resumed stack's first calls are below all it shows */
 	uint32_t n_agreed; /* return addresses */
 };
 
 typedef VEC(struct call) call_vec;
-
-static bool is_wait(const struct call *call)
-{
-	return call->kind == CALL_SWITCHED && call->parent != CALL_NO_PARENT;
-}
-
-/* 0 or -ENOMEM. */
-static int list_waits(struct waiter *waiter)
-{
-	for (uint32_t i = 0; i < waiter->tree->calls.n; i++)
-		if (is_wait(&waiter->tree->calls.v[i]) && VEC_ADD(&waiter->waits, i))
-			return -ENOMEM;
-	return 0;
-}
-
-/* The slice in which the tree's stack waits at that time, or CALL_NO_PARENT. */
-static uint32_t find_wait(const struct waiter *waiter, uint64_t time_ns)
-{
-	const struct call *calls = waiter->tree->calls.v, *call;
-	size_t n = VEC_PARTITION_POINT(&waiter->waits, e, calls[*e].start_ns <= time_ns);
-
-	if (!n)
-		return CALL_NO_PARENT;
-	call = &calls[waiter->waits.v[n - 1]];
-	return call->end_ns > time_ns || call->flags & CALL_INFERRED_END ? waiter->waits.v[n - 1]
-									 : CALL_NO_PARENT;
-}
 
 static bool was_running(const struct call *call)
 {
@@ -111,18 +84,18 @@ static bool is_goexit(const struct call *call)
 }
 
 /* Returns false if it is another stack. */
-static bool may_continue(const struct resumed *resumed, const struct call_tree *tree, uint32_t wait,
-			 struct match *match)
+static bool may_continue(const struct resumed *resumed, struct candidate *c)
 {
+	const struct call_tree *tree = c->waiter->tree;
 	const struct call *own = resumed->waiter->tree->calls.v, *calls = tree->calls.v;
-	uint32_t above = calls[wait].parent;
+	uint32_t above = calls[c->wait].parent;
 
-	*match = (struct match){.lowest = above};
+	c->lowest = above;
 	for (uint32_t left = resumed->top + 1; left; left--) {
 		const struct call *mine = &own[left - 1], *callee = &calls[above];
 
 		if (callee->parent == CALL_NO_PARENT) {
-			match->n_below = left;
+			c->n_below = left;
 			return left <= resumed->top && (callee->flags & CALL_INFERRED_START ||
 							(left == 1 && is_goexit(&own[0])));
 		}
@@ -134,10 +107,10 @@ static bool may_continue(const struct resumed *resumed, const struct call_tree *
 		 * return.
 		 */
 		if (returns_to(tree, callee, mine->entry_ip))
-			match->n_agreed += left <= resumed->top;
+			c->n_agreed += left <= resumed->top;
 		else if (!(callee->flags & CALL_BY_JUMP))
 			return false;
-		match->lowest = above;
+		c->lowest = above;
 	}
 	return true;
 }
@@ -152,26 +125,14 @@ static void end_like(struct call *call, const struct call *other)
 	call->flags |= (other->flags & ENDS) | CALL_INFERRED;
 }
 
-static int make_room(struct call_tree *tree, uint32_t at, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (VEC_ADD(&tree->calls, (struct call){0}))
-			return -ENOMEM;
-	memmove(&tree->calls.v[at + n], &tree->calls.v[at],
-		(tree->calls.n - n - at) * sizeof(*tree->calls.v));
-	return 0;
-}
-
 /* Adds n to everything that refers to calls from `at` on. */
 static void shift_names(struct waiter *waiter, uint32_t at, int64_t n)
 {
-	struct call_tree *tree = waiter->tree;
-
-	for (size_t i = 0; i < waiter->waits.n; i++)
-		waiter->waits.v[i] += waiter->waits.v[i] >= at ? (uint32_t)n : 0;
-	for (size_t i = 0; i < tree->unwinds.n; i++) {
-		tree->unwinds.v[i].from += tree->unwinds.v[i].from >= at ? (uint32_t)n : 0;
-		tree->unwinds.v[i].to += tree->unwinds.v[i].to >= at ? (uint32_t)n : 0;
+	VEC_EACH(&waiter->waits, wait)
+		*wait += *wait >= at ? (uint32_t)n : 0;
+	VEC_EACH(&waiter->tree->unwinds, unwind) {
+		unwind->from += unwind->from >= at ? (uint32_t)n : 0;
+		unwind->to += unwind->to >= at ? (uint32_t)n : 0;
 	}
 }
 
@@ -183,11 +144,14 @@ static int splice_below(struct waiter *waiter, uint32_t root, uint32_t end, cons
 {
 	struct call_tree *tree = waiter->tree;
 	uint32_t n = (uint32_t)below->n;
+	size_t n_after = tree->calls.n - root;
 	struct call *calls;
 
-	if (make_room(tree, root, n))
-		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		if (VEC_ADD(&tree->calls, (struct call){0}))
+			return -ENOMEM;
 	calls = tree->calls.v;
+	memmove(&calls[root + n], &calls[root], n_after * sizeof(*calls));
 	for (uint32_t i = root + n; i < tree->calls.n; i++) {
 		if (calls[i].parent != CALL_NO_PARENT)
 			calls[i].parent += n;
@@ -242,73 +206,43 @@ static void end_wait(struct call_tree *to, const struct resumed *resumed, const 
 		end_like(&calls[i], &own[0]);
 }
 
-static int move_calls(struct call_tree *to, const struct resumed *resumed, const uint32_t *map)
+/* Moves the resumed stack's calls, and what refers to them, to the end of the other tree. */
+static int move_all(struct waiter *waiter, const struct resumed *resumed, const uint32_t *map)
 {
-	const struct call *own = resumed->waiter->tree->calls.v;
+	struct call_tree *from = resumed->waiter->tree, *to = waiter->tree;
 	uint32_t deeper = to->calls.v[map[0]].depth;
+	size_t n_unwinds = 0, n_waits = 0;
 
 	for (uint32_t i = resumed->top + 1; i < resumed->end; i++) {
-		struct call call = own[i];
+		struct call call = from->calls.v[i];
 
 		call.parent = map[call.parent];
 		call.depth += deeper;
 		if (VEC_ADD(&to->calls, call))
 			return -ENOMEM;
 	}
-	return 0;
-}
+	VEC_EACH(&from->unwinds, unwind) {
+		struct unwind moved = *unwind;
 
-static int move_unwinds(struct call_tree *to, const struct resumed *resumed, const uint32_t *map)
-{
-	struct call_tree *tree = resumed->waiter->tree;
-	size_t left = 0;
-
-	for (size_t i = 0; i < tree->unwinds.n; i++) {
-		struct unwind unwind = tree->unwinds.v[i];
-
-		if (unwind.from >= resumed->end || unwind.to >= resumed->end) {
-			tree->unwinds.v[left++] = unwind;
+		if (moved.from >= resumed->end || moved.to >= resumed->end) {
+			from->unwinds.v[n_unwinds++] = moved;
 			continue;
 		}
-		unwind.from = map[unwind.from];
-		unwind.to = map[unwind.to];
-		if (VEC_ADD(&to->unwinds, unwind))
+		moved.from = map[moved.from];
+		moved.to = map[moved.to];
+		if (VEC_ADD(&to->unwinds, moved))
 			return -ENOMEM;
 	}
-	if (left != tree->unwinds.n)
+	if (n_unwinds != from->unwinds.n)
 		call_tree__sort_unwinds(to);
-	tree->unwinds.n = left;
-	return 0;
-}
-
-static int move_waits(struct waiter *to, struct waiter *from, const struct resumed *resumed,
-		      const uint32_t *map)
-{
-	size_t left = 0;
-
-	for (size_t i = 0; i < from->waits.n; i++) {
-		uint32_t wait = from->waits.v[i];
-
-		if (wait >= resumed->end)
-			from->waits.v[left++] = wait;
-		else if (VEC_ADD(&to->waits, map[wait]))
+	from->unwinds.n = n_unwinds;
+	VEC_EACH(&resumed->waiter->waits, wait)
+		if (*wait >= resumed->end)
+			resumed->waiter->waits.v[n_waits++] = *wait;
+		else if (VEC_ADD(&waiter->waits, map[*wait]))
 			return -ENOMEM;
-	}
-	from->waits.n = left;
+	resumed->waiter->waits.n = n_waits;
 	return 0;
-}
-
-static void leave_tree(struct waiter *from, const struct resumed *resumed)
-{
-	struct call_tree *tree = from->tree;
-	uint32_t n = resumed->end;
-
-	tree->calls.n -= n;
-	memmove(tree->calls.v, &tree->calls.v[n], tree->calls.n * sizeof(*tree->calls.v));
-	for (size_t i = 0; i < tree->calls.n; i++)
-		if (tree->calls.v[i].parent != CALL_NO_PARENT)
-			tree->calls.v[i].parent -= n;
-	shift_names(from, n, -(int64_t)n);
 }
 
 /*
@@ -317,63 +251,36 @@ static void leave_tree(struct waiter *from, const struct resumed *resumed)
  */
 static int splice_behind(struct waiter *to, const struct resumed *resumed)
 {
-	struct waiter *from = resumed->waiter;
-	uint32_t *map = map_calls(to->tree, resumed);
-	int err = map ? call_sites__add_all(&to->tree->sites, &from->tree->sites) : -ENOMEM;
+	struct call_tree *tree = resumed->waiter->tree;
+	uint32_t *map = map_calls(to->tree, resumed), n = resumed->end;
+	int err = map ? call_sites__add_all(&to->tree->sites, &tree->sites) : -ENOMEM;
 
 	if (!err) {
 		end_wait(to->tree, resumed, map);
-		err = move_calls(to->tree, resumed, map);
+		err = move_all(to, resumed, map);
 	}
-	if (!err)
-		err = move_unwinds(to->tree, resumed, map);
-	if (!err)
-		err = move_waits(to, from, resumed, map);
-	if (!err)
-		leave_tree(from, resumed);
 	free(map);
-	return err;
+	if (err)
+		return err;
+	tree->calls.n -= n;
+	memmove(tree->calls.v, &tree->calls.v[n], tree->calls.n * sizeof(*tree->calls.v));
+	VEC_EACH(&tree->calls, call)
+		if (call->parent != CALL_NO_PARENT)
+			call->parent -= n;
+	shift_names(resumed->waiter, n, -(int64_t)n);
+	return 0;
 }
 
 /* Return addresses that have to agree, in addition to the address where it went on. */
 #define AGREED_MIN 1
-
-struct joiner {
-	struct waiter *waiters;
-	size_t n;
-	VEC(struct resumed) resumed;
-};
-
-struct candidate {
-	struct waiter *waiter; /* NULL: none */
-	uint32_t wait;
-	struct match match;
-};
 
 static uint64_t resumed_at(const struct resumed *resumed)
 {
 	return resumed->waiter->tree->calls.v[0].start_ns;
 }
 
-static int compare_resumed(const void *a, const void *b)
-{
-	const struct resumed *x = a, *y = b;
-
-	if (resumed_at(x) != resumed_at(y))
-		return resumed_at(x) < resumed_at(y) ? -1 : 1;
-	return (x->waiter > y->waiter) - (x->waiter < y->waiter);
-}
-
-static int list_resumed(struct joiner *j)
-{
-	struct resumed resumed;
-
-	for (size_t i = 0; i < j->n; i++)
-		if (find_resumed(&resumed, &j->waiters[i]) && VEC_ADD(&j->resumed, resumed))
-			return -ENOMEM;
-	VEC_SORT(&j->resumed, compare_resumed);
-	return 0;
-}
+ORDER(by_time, struct resumed,
+      COMPARE(resumed_at(x), resumed_at(y)) ?: COMPARE(x->waiter, y->waiter))
 
 /* The caller of the call; NULL: not known. */
 static const struct call *below(const struct candidate *c, const struct call *call)
@@ -386,7 +293,7 @@ static const struct call *below(const struct candidate *c, const struct call *ca
 
 static const struct call *lowest(const struct candidate *c)
 {
-	return &c->waiter->tree->calls.v[c->match.lowest];
+	return &c->waiter->tree->calls.v[c->lowest];
 }
 
 static bool is_rootless(const struct candidate *c)
@@ -428,36 +335,36 @@ static bool is_better(const struct candidate *a, const struct candidate *b)
 	       b->waiter->tree->calls.v[b->wait].start_ns;
 }
 
-/* The best of the stacks that it may continue; none if they have different callers. */
-static struct candidate find(const struct joiner *j, const struct resumed *resumed)
+/*
+ * The best of the stacks of all n waiters that it may continue; none if they have different
+ * callers.
+ */
+static struct candidate find(struct waiter *waiters, size_t n, const struct resumed *resumed)
 {
+	uint64_t time_ns = resumed_at(resumed);
 	struct candidate best = {0};
 
-	for (size_t i = 0; i < j->n; i++) {
-		struct candidate c = {.waiter = &j->waiters[i]};
+	for (size_t i = 0; i < n; i++) {
+		struct candidate c = {.waiter = &waiters[i]};
+		const struct call *calls = c.waiter->tree->calls.v, *wait;
+		size_t n_waits =
+			VEC_PARTITION_POINT(&c.waiter->waits, e, calls[*e].start_ns <= time_ns);
 
-		if (c.waiter == resumed->waiter ||
+		if (!n_waits || c.waiter == resumed->waiter ||
 		    c.waiter->tree->pid != resumed->waiter->tree->pid)
 			continue;
-		c.wait = find_wait(c.waiter, resumed_at(resumed));
-		if (c.wait == CALL_NO_PARENT ||
-		    !may_continue(resumed, c.waiter->tree, c.wait, &c.match))
+		/* The slice in which the tree's stack waits at that time. */
+		c.wait = c.waiter->waits.v[n_waits - 1];
+		wait = &calls[c.wait];
+		if ((wait->end_ns <= time_ns && !(wait->flags & CALL_INFERRED_END)) ||
+		    !may_continue(resumed, &c))
 			continue;
 		if (best.waiter && !is_alike_below(&best, &c))
 			return (struct candidate){0};
 		if (!best.waiter || is_better(&c, &best))
 			best = c;
 	}
-	return best.match.n_agreed < AGREED_MIN ? (struct candidate){0} : best;
-}
-
-/* Adds the callers that only the resumed stack has shown. */
-static int add_callers(struct candidate *c, const struct resumed *resumed)
-{
-	struct call_tree *tree = c->waiter->tree;
-	call_vec own = {.v = resumed->waiter->tree->calls.v, .n = c->match.n_below};
-
-	return own.n ? splice_below(c->waiter, c->match.lowest, (uint32_t)tree->calls.n, &own) : 0;
+	return best.n_agreed < AGREED_MIN ? (struct candidate){0} : best;
 }
 
 /*
@@ -468,10 +375,10 @@ static int lend_callers(const struct candidate *c, const struct resumed *resumed
 {
 	const struct call *calls = c->waiter->tree->calls.v;
 	call_vec callers = {0};
-	uint32_t at = c->match.lowest;
+	uint32_t at = c->lowest;
 	int err;
 
-	callers.n = callers.cap = c->match.n_below ? 0 : calls[at].depth;
+	callers.n = callers.cap = c->n_below ? 0 : calls[at].depth;
 	if (!callers.n)
 		return 0;
 	callers.v = malloc(callers.n * sizeof(*callers.v));
@@ -484,45 +391,45 @@ static int lend_callers(const struct candidate *c, const struct resumed *resumed
 	return err;
 }
 
-static int settle(const struct joiner *j, const struct resumed *resumed)
+static int settle(struct waiter *waiters, size_t n, const struct resumed *resumed)
 {
-	struct candidate c = find(j, resumed);
-	int err;
+	struct candidate c = find(waiters, n, resumed);
+	/* Callers that only the resumed stack has shown. */
+	call_vec own = {.v = resumed->waiter->tree->calls.v, .n = c.n_below};
+	int err = 0;
 
 	if (!c.waiter)
 		return 0;
 	if (!is_left(&c))
 		return lend_callers(&c, resumed);
-	err = add_callers(&c, resumed);
+	if (own.n)
+		err = splice_below(c.waiter, c.lowest, (uint32_t)c.waiter->tree->calls.n, &own);
 	return err ? err : splice_behind(c.waiter, resumed);
-}
-
-static int join_all(struct joiner *j)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < j->n && !err; i++)
-		err = list_waits(&j->waiters[i]);
-	for (size_t i = 0; i < j->resumed.n && !err; i++)
-		err = settle(j, &j->resumed.v[i]);
-	return err;
 }
 
 int migration_pass__run(struct call_tree *trees, size_t n)
 {
-	struct joiner j = {.waiters = calloc(n + 1, sizeof(*j.waiters)), .n = n};
-	int err;
+	struct waiter *waiters = calloc(n + 1, sizeof(*waiters));
+	VEC(struct resumed) all = {0};
+	struct resumed resumed;
+	int err = waiters ? 0 : -ENOMEM;
 
-	if (!j.waiters)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		j.waiters[i].tree = &trees[i];
-	err = list_resumed(&j);
-	if (!err && j.resumed.n)
-		err = join_all(&j);
-	for (size_t i = 0; i < n; i++)
-		VEC_FINI(&j.waiters[i].waits);
-	free(j.waiters);
-	VEC_FINI(&j.resumed);
+	for (size_t i = 0; i < n && !err; i++) {
+		waiters[i].tree = &trees[i];
+		if (find_resumed(&resumed, &waiters[i]))
+			err = VEC_ADD(&all, resumed);
+	}
+	VEC_SORT(&all, by_time);
+	for (size_t i = 0; i < n && !err && all.n; i++)
+		for (uint32_t k = 0; k < trees[i].calls.n && !err; k++)
+			if (trees[i].calls.v[k].kind == CALL_SWITCHED &&
+			    trees[i].calls.v[k].parent != CALL_NO_PARENT)
+				err = VEC_ADD(&waiters[i].waits, k);
+	for (size_t i = 0; i < all.n && !err; i++)
+		err = settle(waiters, n, &all.v[i]);
+	for (size_t i = 0; i < n && waiters; i++)
+		VEC_FINI(&waiters[i].waits);
+	free(waiters);
+	VEC_FINI(&all);
 	return err;
 }

@@ -27,29 +27,9 @@ struct likeness {
 	bool has_waited; /* it waits where it was left, and has not run since */
 };
 
-static int compare_parked(const void *a, const void *b)
-{
-	const struct coroutine *x = *(struct coroutine *const *)a,
-			       *y = *(struct coroutine *const *)b;
-
-	if (x->since != y->since)
-		return x->since < y->since ? 1 : -1;
-	return (x->number > y->number) - (x->number < y->number);
-}
-
-/* Lists the coroutines from before the gap; the one that was left last comes first. 0 or -ENOMEM.
- */
-static int list_parked(coroutine_vec *parked, struct coroutines *coroutines)
-{
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-
-		if (coroutine->state == COROUTINE_PARKED && VEC_ADD(parked, coroutine))
-			return -ENOMEM;
-	}
-	VEC_SORT(parked, compare_parked);
-	return 0;
-}
+/* The one that was left last comes first. */
+ORDER(by_last_left, struct coroutine *,
+      COMPARE((*y)->since, (*x)->since) ?: COMPARE((*x)->number, (*y)->number))
 
 /* True if all that it shows is as it was when the stack was left. */
 static bool has_waited(const struct coroutine *coroutine, struct held_stack begin,
@@ -62,16 +42,11 @@ static bool has_waited(const struct coroutine *coroutine, struct held_stack begi
 	       (size_t)(fit->offset + (int64_t)begin.n) + 1 == coroutine->pending.n;
 }
 
-/* True if it has shown only the frame in which it continued: the caller of the switch. */
-static bool is_below_switch(struct held_stack a, struct held_stack b)
-{
-	return b.n == 1 && a.n > 1 && b.v[0].function && a.v[a.n - 2].function == b.v[0].function;
-}
-
 static bool fits(struct coroutine *coroutine, struct held_stack begin, uint64_t began_at,
 		 struct likeness *like)
 {
 	struct held_stack pending = held_vec__all(&coroutine->pending);
+	size_t n = pending.n;
 
 	*like = (struct likeness){.coroutine = coroutine};
 	/* It has been joined already. */
@@ -81,8 +56,10 @@ static bool fits(struct coroutine *coroutine, struct held_stack begin, uint64_t 
 		like->has_waited = has_waited(coroutine, begin, began_at, &like->fit);
 		return true;
 	}
-	like->fit = (struct fit){.offset = (int64_t)pending.n - 2, .n_agreed = 1};
-	like->has_waited = is_below_switch(pending, begin) &&
+	/* It may have shown only the frame in which it continued: the caller of the switch. */
+	like->fit = (struct fit){.offset = (int64_t)n - 2, .n_agreed = 1};
+	like->has_waited = begin.n == 1 && n > 1 && begin.v[0].function &&
+			   pending.v[n - 2].function == begin.v[0].function &&
 			   has_waited(coroutine, begin, began_at, &like->fit);
 	return like->has_waited;
 }
@@ -114,66 +91,51 @@ static int compare_evidence(const struct likeness *a, const struct likeness *b)
 	return a->has_waited - b->has_waited;
 }
 
-static bool is_better(const struct likeness *a, const struct likeness *b)
-{
-	int compared = compare_evidence(a, b);
-
-	return compared ? compared > 0 : a->fit.distance < b->fit.distance;
-}
-
-/*
- * True if another stack, already joined or not, had the only function that agrees on other frames.
- */
-static bool has_another(const coroutine_vec *parked, const struct likeness *best)
-{
-	struct held_stack a = held_vec__all(&best->coroutine->pending);
-	const struct function *function = a.v[best->fit.offset].function;
-
-	for (size_t i = 0; i < parked->n; i++) {
-		struct held_stack b = held_vec__all(&parked->v[i]->pending);
-
-		for (size_t k = 0; k < b.n; k++)
-			if (b.v[k].function == function &&
-			    !is_alike_below(a, best->fit.offset, b, (int64_t)k))
-				return true;
-	}
-	return false;
-}
-
 /* True if another one fits as well, and is different below. */
 static bool is_unsure(const coroutine_vec *parked, const struct likeness *best,
 		      struct held_stack begin, uint64_t began_at)
 {
-	struct likeness other;
+	struct held_stack a = held_vec__all(&best->coroutine->pending);
+	bool is_weak = !best->fit.is_certain && !best->has_waited;
+	struct likeness like;
 
 	if (is_rootless(best))
 		return false;
-	if (!best->fit.is_certain && !best->has_waited && has_another(parked, best))
-		return true;
-	for (size_t i = 0; i < parked->n; i++)
-		if (parked->v[i] != best->coroutine &&
-		    fits(parked->v[i], begin, began_at, &other) &&
-		    !compare_evidence(&other, best) &&
-		    !is_alike_below(held_vec__all(&best->coroutine->pending), best->fit.offset,
-				    held_vec__all(&parked->v[i]->pending), other.fit.offset))
+	VEC_EACH(parked, other) {
+		struct held_stack b = held_vec__all(&(*other)->pending);
+
+		/*
+		 * The only function that agrees: a stack, already joined or not, may have had it on
+		 * other frames.
+		 */
+		for (size_t k = 0; is_weak && k < b.n; k++)
+			if (b.v[k].function == a.v[best->fit.offset].function &&
+			    !is_alike_below(a, best->fit.offset, b, (int64_t)k))
+				return true;
+		if (*other != best->coroutine && fits(*other, begin, began_at, &like) &&
+		    !compare_evidence(&like, best) &&
+		    !is_alike_below(a, best->fit.offset, b, like.fit.offset))
 			return true;
+	}
 	return false;
 }
 
-/*
- * Finds the parked coroutine that is continued by a stack that began with these frames. began_at:
- * where the switch to it went; 0: it ran when the gap ended.
- */
-static struct likeness find_parked(const coroutine_vec *parked, struct held_stack begin,
-				   uint64_t began_at)
+/* Finds the parked coroutine that the loose one continues. */
+static struct likeness find_parked(const coroutine_vec *parked, struct coroutine *loose)
 {
+	struct held_stack begin = frames__show_begin(&loose->frames);
 	struct likeness best = {0}, like;
 
-	for (size_t i = 0; i < parked->n; i++)
-		if (fits(parked->v[i], begin, began_at, &like) &&
-		    (!best.coroutine || is_better(&like, &best)))
+	VEC_EACH(parked, coroutine) {
+		int compared;
+
+		if (!fits(*coroutine, begin, loose->began_at, &like))
+			continue;
+		compared = best.coroutine ? compare_evidence(&like, &best) : 1;
+		if (compared > 0 || (!compared && like.fit.distance < best.fit.distance))
 			best = like;
-	if (best.coroutine && is_unsure(parked, &best, begin, began_at))
+	}
+	if (best.coroutine && is_unsure(parked, &best, begin, loose->began_at))
 		best.coroutine = NULL;
 	return best;
 }
@@ -188,7 +150,7 @@ static struct likeness find_parked(const coroutine_vec *parked, struct held_stac
 void stack__end_wait(struct stack *s, struct coroutine *coroutine, uint64_t time_ns,
 		     bool has_waited)
 {
-	struct frames *frames = coroutines__frames_of(&s->coroutines, coroutine);
+	struct frames *frames = &coroutine->frames;
 
 	if (!frames->open.n) {
 		if (time_ns > coroutine->left_ns)
@@ -207,7 +169,7 @@ void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *cor
 		 bool has_waited)
 {
 	struct coroutines *coroutines = &s->coroutines;
-	struct frames *to = coroutines__frames_of(coroutines, coroutine), *from = &loose->frames;
+	struct frames *to = &coroutine->frames, *from = &loose->frames;
 
 	stack__end_wait(s, coroutine, from->parts.v[0].start_ns, has_waited);
 	to->failed |= frames__append(to, from, has_waited ? BOUNDARY_WAIT : BOUNDARY_GAP) != 0;
@@ -223,58 +185,44 @@ void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *cor
 	if (coroutines->running == loose)
 		coroutines->running = coroutine;
 	coroutines->has_mark = false;
-	s->frames = coroutines__frames_of(coroutines, coroutines->running);
+	s->frames = &coroutines->running->frames;
 }
 
 struct ranked {
 	struct coroutine *loose;
 	size_t n_agreed;
 };
-typedef VEC(struct ranked) ranked_vec;
 
-static int compare_ranked(const void *a, const void *b)
-{
-	const struct ranked *x = a, *y = b;
-
-	if (x->n_agreed != y->n_agreed)
-		return x->n_agreed < y->n_agreed ? 1 : -1;
-	return (x->loose->number > y->loose->number) - (x->loose->number < y->loose->number);
-}
-
-static struct likeness choose(const coroutine_vec *parked, struct coroutine *loose)
-{
-	return find_parked(parked, frames__show_begin(&loose->frames), loose->began_at);
-}
-
-/* Sorts by evidence, the best first: the last ones may then have only one candidate left. */
-static int rank(struct coroutines *coroutines, const coroutine_vec *parked, ranked_vec *all)
-{
-	for (size_t i = 0; i < coroutines->others.n; i++) {
-		struct coroutine *loose = coroutines->others.v[i];
-
-		if (loose->is_loose &&
-		    VEC_ADD(all, (struct ranked){loose, choose(parked, loose).fit.n_agreed}))
-			return -ENOMEM;
-	}
-	VEC_SORT(all, compare_ranked);
-	return 0;
-}
+/* The best evidence comes first: the last ones may then have only one candidate left. */
+ORDER(by_evidence, struct ranked,
+      COMPARE(y->n_agreed, x->n_agreed) ?: COMPARE(x->loose->number, y->loose->number))
 
 static void find_coroutines(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;
+	VEC(struct ranked) all = {0};
 	coroutine_vec parked = {0};
-	ranked_vec all = {0};
+	bool failed = false;
 
 	stack__settle_system(s);
-	if (list_parked(&parked, coroutines) || rank(coroutines, &parked, &all))
-		s->frames->failed = true;
-	for (size_t i = 0; i < all.n; i++) {
-		struct likeness like = choose(&parked, all.v[i].loose);
+	COROUTINES_EACH(coroutines, coroutine)
+		if (coroutine->state == COROUTINE_PARKED)
+			failed |= VEC_ADD(&parked, coroutine) != 0;
+	VEC_SORT(&parked, by_last_left);
+	VEC_EACH(&coroutines->others, other)
+		if ((*other)->is_loose)
+			failed |= VEC_ADD(&all,
+					  (struct ranked){
+						  *other,
+						  find_parked(&parked, *other).fit.n_agreed}) != 0;
+	VEC_SORT(&all, by_evidence);
+	VEC_EACH(&all, ranked) {
+		struct likeness like = find_parked(&parked, ranked->loose);
 
 		if (like.coroutine)
-			stack__join(s, all.v[i].loose, like.coroutine, like.has_waited);
+			stack__join(s, ranked->loose, like.coroutine, like.has_waited);
 	}
+	s->frames->failed |= failed;
 	VEC_FINI(&all);
 	VEC_FINI(&parked);
 }
@@ -294,50 +242,33 @@ int stack__anchor(struct stack *s, uint64_t time_ns, const uint64_t *ips, size_t
 	return VEC_ADD(&s->anchors, anchor);
 }
 
-/* A return address may be the first one after the function that called. */
-static const struct function *function_of(struct stack *s, const uint64_t *ips, size_t i)
-{
-	bool is_entry;
-
-	return stack__function_at(s, i ? ips[i] - 1 : ips[i], &is_entry);
-}
-
-/* Counts the addresses before the first one that is not code: those after it cannot be trusted. */
-static size_t count_known(struct stack *s, const uint64_t *ips, size_t n)
-{
-	size_t i = 0;
-
-	while (i < n && ips[i] && function_of(s, ips, i))
-		i++;
-	return i;
-}
-
-static void use_stack(struct stack *s, const uint64_t *ips, size_t n)
-{
-	struct held *held;
-
-	n = count_known(s, ips, n);
-	held = calloc(n + 1, sizeof(*held));
-	if (!held) {
-		s->frames->failed = true;
-		return;
-	}
-	for (size_t i = 0; i < n; i++)
-		held[n - 1 - i] = (struct held){
-			.function = function_of(s, ips, i),
-			.return_ip = i + 1 < n ? ips[i + 1] : 0,
-			.entry_ip = ips[i],
-		};
-	frames__take_stack(s->frames, s->frames->stitcher.n_ends - 1, (struct held_stack){held, n});
-	free(held);
-}
-
 static void use_anchors(struct stack *s, uint64_t before_ns)
 {
 	while (s->next_anchor < s->anchors.n && s->anchors.v[s->next_anchor].time_ns < before_ns) {
 		const struct anchor *anchor = &s->anchors.v[s->next_anchor++];
+		const uint64_t *ips = &s->anchor_ips.v[anchor->first];
+		struct held *all = calloc(anchor->n + 1, sizeof(*all)), *lowest = all + anchor->n;
+		size_t n = 0;
 
-		use_stack(s, &s->anchor_ips.v[anchor->first], anchor->n);
+		if (!all) {
+			s->frames->failed = true;
+			return;
+		}
+		for (; n < anchor->n && ips[n]; n++) {
+			/* A return address may be the first one after the function that called. */
+			const struct function *function =
+				stack__function_at(s, n ? ips[n] - 1 : ips[n], NULL);
+
+			/* The addresses after one that is not code cannot be trusted. */
+			if (!function)
+				break;
+			if (n)
+				lowest->return_ip = ips[n];
+			*--lowest = (struct held){.function = function, .entry_ip = ips[n]};
+		}
+		frames__take_stack(s->frames, s->frames->stitcher.n_ends - 1,
+				   (struct held_stack){lowest, n});
+		free(all);
 	}
 }
 
@@ -373,22 +304,14 @@ static bool ran_before(const struct stitcher *stitcher, size_t end, const struct
 	return false;
 }
 
-static size_t find_function(const struct callers *callers, const struct function *function)
-{
-	size_t i = 0;
-
-	while (i < callers->n && callers->frames[i].function != function)
-		i++;
-	return i;
-}
-
 static void add_caller(struct stack *s, struct callers *callers, size_t above, uint64_t behind)
 {
-	bool is_entry;
-	const struct function *function = stack__function_at(s, behind - 1, &is_entry);
-	size_t at = function ? find_function(callers, function) : MAX_FRAMES;
+	const struct function *function = stack__function_at(s, behind - 1, NULL);
+	size_t at = 0;
 
-	if (at == MAX_FRAMES)
+	while (at < callers->n && callers->frames[at].function != function)
+		at++;
+	if (!function || at == MAX_FRAMES)
 		return;
 	if (at < callers->n) {
 		callers->n_found +=
@@ -405,28 +328,21 @@ static void add_caller(struct stack *s, struct callers *callers, size_t above, u
 	callers->n_found++;
 }
 
-/* With debug symbols, it has the second name, from libc's own code. */
-static bool starts_main(const struct function *function)
-{
-	return function__is_named(function, "__libc_start_main") ||
-	       function__is_named(function, "__libc_start_main_impl");
-}
-
-static const struct held *find_start_main(const struct stitcher *stitcher, size_t end)
-{
-	for (size_t i = end; i-- > 0;)
-		for (size_t k = 0; k < stitcher->ends[i].stack.n; k++)
-			if (starts_main(stitcher->ends[i].stack.v[k].function))
-				return &stitcher->ends[i].stack.v[k];
-	return NULL;
-}
-
 static void add_caller_of_main(struct stack *s, struct callers *callers, size_t above)
 {
-	const struct held *start = find_start_main(&s->frames->stitcher, callers->end);
-	uint64_t behind = start ? elf_main__behind_call(start->function) : 0;
+	const struct held *start = NULL;
 	struct code_place place;
+	uint64_t behind;
 
+	for (size_t i = callers->end; i-- > 0 && !start;)
+		VEC_EACH(&s->frames->stitcher.ends[i].stack, held)
+			/* With debug symbols, it has the second name, from libc's own code. */
+			if (function__is_named(held->function, "__libc_start_main") ||
+			    function__is_named(held->function, "__libc_start_main_impl")) {
+				start = held;
+				break;
+			}
+	behind = start ? elf_main__behind_call(start->function) : 0;
 	if (behind && code_map__find(s->map, start->entry_ip, &place))
 		add_caller(s, callers, above, start->entry_ip - place.vaddr + behind);
 }
@@ -448,29 +364,13 @@ static void add_callers(struct stack *s, struct callers *callers, size_t above)
 		add_caller_of_main(s, callers, above);
 }
 
-/*
- * A frame is called where the one below it goes on. The uppermost frame may have become another
- * function's since, by a jump.
- */
-static void take_callers(struct stack *s, const struct callers *callers,
-			 const struct function *became)
-{
-	struct held stack[MAX_FRAMES];
-	size_t at = callers->found, n = callers->depth[at] + 1;
-
-	for (size_t i = 0; i < n; i++, at = callers->above[at]) {
-		stack[i] = callers->frames[at];
-		stack[i].return_ip = i ? stack[i - 1].entry_ip : 0;
-	}
-	stack[n - 1].function = became;
-	frames__take_stack(s->frames, callers->end, (struct held_stack){stack, n});
-}
-
 static void find_callers_of(struct stack *s, size_t end)
 {
 	struct stitcher *stitcher = &s->frames->stitcher;
 	const struct held *lowest = stitcher__lowest(stitcher, end);
 	struct callers callers = {.n = 1, .end = end};
+	struct held stack[MAX_FRAMES];
+	size_t n, at;
 
 	if (!lowest || !lowest->function)
 		return;
@@ -480,8 +380,18 @@ static void find_callers_of(struct stack *s, size_t end)
 			break;
 		add_callers(s, &callers, i);
 	}
-	if (callers.n_found == 1)
-		take_callers(s, &callers, stitcher->ends[end].stack.v->function);
+	if (callers.n_found != 1)
+		return;
+	/* A frame is called where the one below it goes on. */
+	at = callers.found;
+	n = callers.depth[at] + 1;
+	for (size_t i = 0; i < n; i++, at = callers.above[at]) {
+		stack[i] = callers.frames[at];
+		stack[i].return_ip = i ? stack[i - 1].entry_ip : 0;
+	}
+	/* The uppermost frame may have become another function's since, by a jump. */
+	stack[n - 1].function = stitcher->ends[end].stack.v->function;
+	frames__take_stack(s->frames, end, (struct held_stack){stack, n});
 }
 
 /*
@@ -507,12 +417,9 @@ static bool has_others(struct coroutines *coroutines)
 {
 	if (coroutines->n_switches != coroutines->n_at_gap)
 		return true;
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		const struct coroutine *coroutine = coroutines__at(coroutines, i);
-
+	COROUTINES_EACH(coroutines, coroutine)
 		if (coroutine != coroutines->running && coroutine->state != COROUTINE_OVER)
 			return true;
-	}
 	return false;
 }
 
@@ -520,9 +427,7 @@ static void park_all(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;
 
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-
+	COROUTINES_EACH(coroutines, coroutine) {
 		if (coroutine->state == COROUTINE_OVER)
 			coroutine->pending.n = 0;
 		if (coroutine->state != COROUTINE_RUNS && coroutine->state != COROUTINE_WAITS)
@@ -530,8 +435,7 @@ static void park_all(struct stack *s)
 		/* The scheduler starts from the same frames each time. */
 		if (coroutine == coroutines->system && coroutine->state == COROUTINE_WAITS)
 			continue;
-		frames__list_pending(coroutines__frames_of(coroutines, coroutine),
-				     &coroutine->pending);
+		frames__list_pending(&coroutine->frames, &coroutine->pending);
 		if (coroutine->state == COROUTINE_RUNS) {
 			coroutine->waits_at = 0;
 			coroutine->since = ++coroutines->n_switches;
@@ -557,16 +461,15 @@ static void forget_all(struct stack *s, uint64_t time_ns)
 	struct coroutines *coroutines = &s->coroutines;
 
 	coroutines->system = coroutines->lost_system = coroutines->recovering = NULL;
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-		struct frames *frames = coroutines__frames_of(coroutines, coroutine);
+	COROUTINES_EACH(coroutines, coroutine) {
+		struct frames *frames = &coroutine->frames;
 
 		if (coroutine->state == COROUTINE_WAITS || coroutine->state == COROUTINE_PARKED)
 			frames__pop_to(frames, NULL, time_ns, CALL_INFERRED_END);
 		coroutine->state = COROUTINE_OVER;
 		coroutine->is_loose = false;
 		/* Another coroutine with the same functions is not the same one. */
-		if (i)
+		if (coroutine != &coroutines->own)
 			frames->held.n = 0;
 	}
 	stack__switch_to(s, &coroutines->own);
@@ -652,5 +555,5 @@ void stack__end_segments(struct stack *s)
 	run_passes(s, UINT64_MAX);
 	if (s->in_gap)
 		frames__add_gap(s->frames, s->gap_ns, s->last_ns, s->gap_reason);
-	frames__pop_to(&s->own_frames, NULL, s->last_ns, CALL_INFERRED_END);
+	frames__pop_to(&s->coroutines.own.frames, NULL, s->last_ns, CALL_INFERRED_END);
 }

@@ -13,14 +13,10 @@
 
 struct frame *stack__find_caller(const struct stack *s, const struct function *function)
 {
-	struct frame *frame = frames__top(s->frames);
+	struct frame *top = stack__top(s);
 
-	if (!frame || !function)
-		return NULL;
-	do
-		frame = frames__caller(s->frames, frame);
-	while (frame && frame->call.function != function);
-	return frame;
+	return top && function ? frames__find(s->frames, frames__caller(s->frames, top), function)
+			       : NULL;
 }
 
 bool stack__is_raise(const struct stack *s, const struct branch *b)
@@ -73,31 +69,12 @@ bool stack__is_interrupted(const struct stack *s, const struct branch *b)
 	return s->interruption.event && s->interruption.ip && s->interruption.ip == b->from;
 }
 
-/*
- * True if the instruction at ip is sysret, sysexit or iret. A kernel that enters a virtual machine
- * leaves by another one.
- */
-static bool returns_to_user(const struct stack *s, uint64_t ip)
-{
-	uint8_t code[3] = {0}, *op = code;
-
-	if (!address__is_kernel(ip) || !code_map__read(s->map, ip, code, sizeof(code)))
-		return false;
-	op += code[0] == 0x48; /* REX.W */
-	return op[0] == 0xcf || (op[0] == 0x0f && (op[1] == 0x07 || op[1] == 0x35));
-}
-
 /* Conditions of rules: true if the rule applies to `b`. They set in *e what the event is about. */
 #define ARGS const struct stack *s, const struct branch *b, struct event *e
 
-static struct frame *top_of(const struct stack *s)
-{
-	return frames__top(s->frames);
-}
-
 static bool has_role(const struct stack *s, enum function_role role)
 {
-	const struct frame *top = top_of(s);
+	const struct frame *top = stack__top(s);
 
 	return top && top->role == role;
 }
@@ -134,12 +111,12 @@ static bool calls_from_runstack(ARGS)
 
 static bool goes_nowhere_known(ARGS)
 {
-	return !e->function || !top_of(s) || stack__is_return_thunk(e->function, b->to);
+	return !e->function || !stack__top(s) || stack__is_return_thunk(e->function, b->to);
 }
 
 static bool stays_in_function(ARGS)
 {
-	return e->function == top_of(s)->call.function;
+	return e->function == stack__top(s)->call.function;
 }
 
 static bool raises_in_function(ARGS)
@@ -150,7 +127,7 @@ static bool raises_in_function(ARGS)
 
 static bool leaves_stub(ARGS)
 {
-	return frame__is_stub(top_of(s));
+	return frame__is_stub(stack__top(s));
 }
 
 /* Switches from one stack of the thread to another. */
@@ -161,7 +138,7 @@ static bool leaves_stub(ARGS)
  */
 static bool goes_to_gogo(ARGS)
 {
-	const struct frame *top = top_of(s);
+	const struct frame *top = stack__top(s);
 
 	return top->role == ROLE_GOGO && e->is_entry && e->function != top->call.function &&
 	       function__is_named(e->function, "gogo");
@@ -175,24 +152,22 @@ static bool goes_to_waiting(ARGS)
 
 static bool comes_back(ARGS)
 {
-	const struct frame *top = top_of(s);
+	const struct frame *top = stack__top(s);
 
 	return top->role && b->to - top->resume_ip <= top->slack;
 }
 
 static bool switches_to_setjmp(ARGS)
 {
-	return top_of(s)->role && unwinding__find_setjmp(s, b, &e->frame, &e->by);
+	return stack__top(s)->role && unwinding__find_setjmp(s, b, &e->frame, &e->by);
 }
 
 static bool find_others_setjmp(ARGS)
 {
-	struct coroutines *coroutines = (struct coroutines *)&s->coroutines;
-
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		e->coroutine = coroutines__at(coroutines, i);
-		if (e->coroutine->state == COROUTINE_WAITS &&
-		    unwinding__has_setjmp(coroutines__frames_of(coroutines, e->coroutine), b->to))
+	COROUTINES_EACH(&s->coroutines, coroutine) {
+		e->coroutine = coroutine;
+		if (coroutine->state == COROUTINE_WAITS &&
+		    unwinding__has_setjmp(&coroutine->frames, b->to))
 			return true;
 	}
 	return false;
@@ -200,7 +175,7 @@ static bool find_others_setjmp(ARGS)
 
 static bool switches_to_others_setjmp(ARGS)
 {
-	return top_of(s)->role && find_others_setjmp(s, b, e);
+	return stack__top(s)->role && find_others_setjmp(s, b, e);
 }
 
 static bool recovers(ARGS)
@@ -217,25 +192,6 @@ static bool may_have_unwound(ARGS)
 		return false;
 	return !e->function || (!e->is_entry && (stack__find_caller(s, e->function) ||
 						 unwinding__find_pad(s, b, &e->frame, &e->by)));
-}
-
-/*
- * True if evidence shows that a function whose code may switch goes to another stack at b->to,
- * which is in the middle of a function.
- */
-static bool is_known_to_switch(ARGS)
-{
-	const struct frame *top = top_of(s);
-	const struct switcher *switcher = stack__find_switcher(s, top->call.function);
-	uint64_t called = unwind__called_before(s->map, b->to);
-
-	if (coroutines__has_parked(&s->coroutines, b->to))
-		return true;
-	if (called && (called == top->call.entry_ip ||
-		       called == unwind__called_before(s->map, top->resume_ip)))
-		return true;
-	return switcher &&
-	       ((switcher->has_switched && !switcher->has_unwound) || switcher->left_at == b->to);
 }
 
 /*
@@ -264,32 +220,26 @@ static bool longjmps_to_others_setjmp(ARGS)
 	       !unwinding__has_setjmp(s->frames, b->to) && find_others_setjmp(s, b, e);
 }
 
-/*
- * True if ip may follow a call of setjmp(): if the code does not tell what it calls, any call may
- * be one.
- */
-static bool may_be_behind_setjmp(const struct stack *s, uint64_t ip)
-{
-	uint64_t called = unwind__called_before(s->map, ip);
-	enum function_role role;
-	bool is_entry;
-
-	if (!called || !stack__function_at(s, called, &is_entry) || !is_entry)
-		return unwind__is_behind_call(s->map, ip);
-	role = stack__role_at(s, called);
-	return role && role <= ROLE_GETCONTEXT;
-}
-
 static bool longjmps_to_unknown(ARGS)
 {
 	const struct landing *own;
+	enum function_role role;
+	uint64_t called;
+	bool is_entry;
 
 	if (!e->function || e->is_entry)
 		return false;
 	own = unwinding__find_longjmp(s->frames, &e->frame);
-	return own && (coroutines__has_parked(&s->coroutines, b->to) ||
-		       (!own->is_taken && may_be_behind_setjmp(s, b->to) &&
-			frames__parent(s->frames, e->frame)->call.function != e->function));
+	if (!own || coroutines__has_parked(&s->coroutines, b->to))
+		return own;
+	if (own->is_taken || frames__parent(s->frames, e->frame)->call.function == e->function)
+		return false;
+	/* If the code does not tell what it calls, any call may be one of setjmp(). */
+	called = unwind__called_before(s->map, b->to);
+	if (!called || !stack__function_at(s, called, &is_entry) || !is_entry)
+		return unwind__is_behind_call(s->map, b->to);
+	role = stack__role_at(s, called);
+	return role && role <= ROLE_GETCONTEXT;
 }
 
 /* No call returns there, no function begins there, and no known coroutine waits there. */
@@ -304,9 +254,22 @@ static bool is_receiver(ARGS)
 
 static bool goes_to_new_stack(ARGS)
 {
+	const struct frame *top = stack__top(s);
+	const struct switcher *switcher;
+	uint64_t called;
+
 	if (!has_role(s, ROLE_MAY_SWITCH))
-		return top_of(s)->role;
-	return e->is_entry || is_known_to_switch(s, b, e);
+		return top->role;
+	/* In the middle of a function there must be evidence that the code switches. */
+	if (e->is_entry || coroutines__has_parked(&s->coroutines, b->to))
+		return true;
+	called = unwind__called_before(s->map, b->to);
+	if (called && (called == top->call.entry_ip ||
+		       called == unwind__called_before(s->map, top->resume_ip)))
+		return true;
+	switcher = stack__find_switcher(s, top->call.function);
+	return switcher &&
+	       ((switcher->has_switched && !switcher->has_unwound) || switcher->left_at == b->to);
 }
 
 static bool may_switch_anywhere(ARGS)
@@ -345,7 +308,7 @@ static bool resumes_fiber(ARGS)
 
 static bool returns_to_caller(ARGS)
 {
-	e->frame = top_of(s);
+	e->frame = stack__top(s);
 	return b->to && frame__returns_to(e->frame, b->to);
 }
 
@@ -356,30 +319,28 @@ static bool returns_to_caller(ARGS)
  */
 static bool returns_from_preemption(ARGS)
 {
-	e->frame = top_of(s);
+	e->frame = stack__top(s);
 	return e->frame->call.kind == CALL_SIGNAL && e->frame->resume_ip &&
 	       e->frame->resume_ip == b->to && !is_restorer(s, b->to);
 }
 
-/* pop slot(%r14); ret */
-static bool is_raise_by_return(const struct stack *s, const struct branch *b)
+static bool another_ran(ARGS)
 {
+	/* pop slot(%r14); ret: this is OCaml's raise. */
 	static const uint8_t pop_slot[] = {0x41, 0x8f, 0x46};
 	uint8_t code[sizeof(pop_slot) + 1];
 
-	return code_map__read(s->map, b->from - sizeof(code), code, sizeof(code)) == sizeof(code) &&
-	       !memcmp(code, pop_slot, sizeof(pop_slot));
-}
-
-static bool another_ran(ARGS)
-{
-	return s->coroutines.has_mark && !is_uretprobe(e->function) && !is_raise_by_return(s, b) &&
-	       stack__find_other(s, b, &e->coroutine);
+	if (!s->coroutines.has_mark || is_uretprobe(e->function))
+		return false;
+	if (code_map__read(s->map, b->from - sizeof(code), code, sizeof(code)) == sizeof(code) &&
+	    !memcmp(code, pop_slot, sizeof(pop_slot)))
+		return false;
+	return stack__find_other(s, b, &e->coroutine);
 }
 
 static bool lands_behind_call(ARGS)
 {
-	return e->outer != top_of(s) && unwinding__find_pad(s, b, &e->frame, &e->by);
+	return e->outer != stack__top(s) && unwinding__find_pad(s, b, &e->frame, &e->by);
 }
 
 static bool returns_from_outer(ARGS)
@@ -395,19 +356,19 @@ static bool returns_to_trampoline(ARGS)
 
 static bool returns_in_pieces(ARGS)
 {
-	return !top_of(s)->return_ip && top_of(s)->call.kind == CALL_KERNEL;
+	return !stack__top(s)->return_ip && stack__top(s)->call.kind == CALL_KERNEL;
 }
 
 static bool returns_to_restorer(ARGS)
 {
-	const struct frame *top = top_of(s);
+	const struct frame *top = stack__top(s);
 
 	return !top->return_ip && (top->call.kind == CALL_SIGNAL || is_restorer(s, b->to));
 }
 
 static bool returns_out(ARGS)
 {
-	return !top_of(s)->return_ip;
+	return !stack__top(s)->return_ip;
 }
 
 /* Landings: transfers into the middle of a function that are neither calls nor returns. */
@@ -458,9 +419,15 @@ static bool is_interrupt(ARGS)
 	return b->kind == BRANCH_END_ASYNC || stack__is_interrupted(s, b);
 }
 
-static bool returns_to_user_alone(ARGS)
+/* At sysret, sysexit or iret. A kernel that enters a virtual machine leaves by another one. */
+static bool returns_to_user(ARGS)
 {
-	return returns_to_user(s, b->from);
+	uint8_t code[3] = {0}, *op = code;
+
+	if (!address__is_kernel(b->from) || !code_map__read(s->map, b->from, code, sizeof(code)))
+		return false;
+	op += code[0] == 0x48; /* REX.W */
+	return op[0] == 0xcf || (op[0] == 0x0f && (op[1] == 0x07 || op[1] == 0x35));
 }
 
 /* And back. */
@@ -493,7 +460,7 @@ static bool leaves_kernel(ARGS)
 /* Finds the last kernel entry whose interrupted code continues there. */
 static bool returns_in_kernel(ARGS)
 {
-	e->frame = top_of(s);
+	e->frame = stack__top(s);
 	while (e->frame && (e->frame->call.kind != CALL_KERNEL || e->frame->resume_ip != b->to))
 		e->frame = frames__parent(s->frames, e->frame);
 	return e->frame;
@@ -501,12 +468,12 @@ static bool returns_in_kernel(ARGS)
 
 static bool synchronizes(ARGS)
 {
-	return top_of(s) && stays_in_function(s, b, e);
+	return stack__top(s) && stays_in_function(s, b, e);
 }
 
 static bool leaves_to_kernel(ARGS)
 {
-	e->frame = top_of(s);
+	e->frame = stack__top(s);
 	while (e->frame && e->frame->call.kind != CALL_KERNEL)
 		e->frame = frames__parent(s->frames, e->frame);
 	return true;
@@ -527,7 +494,7 @@ static bool goes_on(ARGS)
 
 static bool was_stepped(ARGS)
 {
-	e->frame = top_of(s);
+	e->frame = stack__top(s);
 	return e->frame && e->frame->return_ip && frame__returns_to(e->frame, b->to);
 }
 
@@ -535,7 +502,7 @@ static bool aborts_sequence(ARGS)
 {
 	uint32_t signature;
 
-	return top_of(s) &&
+	return stack__top(s) &&
 	       code_map__read(s->map, b->to - sizeof(signature), (uint8_t *)&signature,
 			      sizeof(signature)) == sizeof(signature) &&
 	       signature == RSEQ_SIGNATURE;
@@ -543,12 +510,12 @@ static bool aborts_sequence(ARGS)
 
 static bool trapped_in_trampoline(ARGS)
 {
-	return top_of(s) && is_uretprobe(top_of(s)->call.function);
+	return stack__top(s) && is_uretprobe(stack__top(s)->call.function);
 }
 
 static bool was_emulated(ARGS)
 {
-	return e->function && top_of(s) && stays_in_function(s, b, e) && !e->is_entry;
+	return e->function && stack__top(s) && stays_in_function(s, b, e) && !e->is_entry;
 }
 
 /* True at a program's or the dynamic linker's first instruction, where no signal handler begins. */
@@ -772,7 +739,7 @@ static const struct rule entries[] = {
 static const struct rule syscalls[] = {
 	{"exit from a traced kernel",
 	 "tracing ends at a sysret, sysexit or iret: user code is not traced",
-	 "SDM vol. 2, SYSRET, IRET", returns_to_user_alone, .apply = event__kernel_exit_alone},
+	 "SDM vol. 2, SYSRET, IRET", returns_to_user, .apply = event__kernel_exit_alone},
 	{"syscall", "tracing ends at a syscall instruction", "SDM vol. 3, TIP.PGD packet", always,
 	 .apply = event__syscall, .is_common = true},
 };
@@ -851,7 +818,7 @@ static const struct rule resumptions[] = {
 /* Finds the frame whose call would return there. */
 static bool goes_where_called(ARGS)
 {
-	struct frame *frame = b->to ? top_of(s) : NULL;
+	struct frame *frame = b->to ? stack__top(s) : NULL;
 
 	while (frame && !frame__returns_to(frame, b->to))
 		frame = frames__caller(s->frames, frame);
@@ -865,7 +832,7 @@ static bool goes_where_called(ARGS)
  */
 static bool may_go_elsewhere(const struct stack *s, const struct branch *b)
 {
-	const struct frame *top = top_of(s);
+	const struct frame *top = stack__top(s);
 
 	if (top->call.kind != CALL_FUNCTION)
 		return false;
@@ -874,12 +841,12 @@ static bool may_go_elsewhere(const struct stack *s, const struct branch *b)
 
 static bool may_switch(ARGS)
 {
-	return may_go_elsewhere(s, b) && !function_role__is_effect(top_of(s)->role);
+	return may_go_elsewhere(s, b) && !function_role__is_effect(stack__top(s)->role);
 }
 
 static bool may_be_effect(ARGS)
 {
-	return may_go_elsewhere(s, b) && function_role__is_effect(top_of(s)->role);
+	return may_go_elsewhere(s, b) && function_role__is_effect(stack__top(s)->role);
 }
 
 /*

@@ -30,7 +30,7 @@ struct event {
 
 typedef void event_fn(struct stack *s, const struct branch *b, struct event *e);
 
-/* Within user code, or within the kernel's: apply.c. */
+/* Within user code, or within the kernel's: stack.c. */
 event_fn event__call;
 event_fn event__return;		/* from event.frame; frames above it end without a return */
 event_fn event__return_out;	/* to a caller that no branch has shown before */
@@ -58,7 +58,7 @@ event_fn event__fiber_perform;
 event_fn event__fiber_reperform;
 event_fn event__fiber_resume;
 
-/* Out of user code, and back: apply.c. */
+/* Out of user code, and back: stack.c. */
 event_fn event__syscall;
 event_fn event__interrupt;
 event_fn event__signal;	    /* a handler is entered */

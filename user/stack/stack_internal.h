@@ -33,12 +33,12 @@ enum coroutine_state {
 
 /* A stack of the thread: its own, or a coroutine's. */
 struct coroutine {
-	struct frames frames; /* unused by the thread's own */
-	uint64_t waits_at;    /* where it will continue; 0: not known */
-	uint64_t since;	      /* number of the switch (n_switches) since which it waits */
-	uint32_t number;      /* 0: the thread's own */
-	uint8_t state;	      /* enum coroutine_state */
-	uint8_t slack;	      /* it may also go on up to this many bytes after waits_at */
+	struct frames frames;
+	uint64_t waits_at; /* where it will continue; 0: not known */
+	uint64_t since;	   /* number of the switch (n_switches) since which it waits */
+	uint32_t number;   /* 0: the thread's own */
+	uint8_t state;	   /* enum coroutine_state */
+	uint8_t slack;	   /* it may also go on up to this many bytes after waits_at */
 	bool is_goroutine;
 	size_t n_bare; /* the scheduler's: frames.parts.n when it began without callers */
 	/* OCaml's: coroutines.c. */
@@ -61,7 +61,6 @@ struct coroutine {
 
 struct coroutines {
 	struct coroutine own; /* the thread's */
-	struct frames *own_frames;
 	struct coroutine *running;
 	VEC(struct coroutine *) others; /* by number */
 	size_t max;			/* of others: COROUTINES_MAX, in tests less */
@@ -120,7 +119,6 @@ enum stack_pass {
 
 struct stack {
 	struct frames *frames; /* of the logical stack that runs */
-	struct frames own_frames;
 	struct coroutines coroutines;
 	struct function_cache functions;
 	struct code_map *map;
@@ -167,14 +165,18 @@ struct stack {
 	uint32_t n_events[RULE_GROUPS_MAX][GROUP_RULES_MAX]; /* by group and rule */
 };
 
-/* stack.c */
-
-/* Classifies the branch that is not a common one as the kind `as`, and applies the event. */
-void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind as);
+/* The running frame; NULL: none is known. */
+static inline struct frame *stack__top(const struct stack *s)
+{
+	return frames__top(s->frames);
+}
 
 /* rules.c: what the code tells. */
 
-/* The function at ip; NULL where no code is known. *is_entry: ip is its first instruction. */
+/*
+ * The function at ip; NULL where no code is known. *is_entry, unless is_entry is NULL: ip is its
+ * first instruction.
+ */
 static inline const struct function *stack__function_at(const struct stack *s, uint64_t ip,
 							bool *is_entry)
 {
@@ -188,7 +190,10 @@ static inline const struct function *stack__function_at(const struct stack *s, u
  */
 static inline enum function_role stack__role_at(const struct stack *s, uint64_t ip)
 {
-	return function_cache__role((struct function_cache *)&s->functions, ip);
+	const struct cached_function *place =
+		function_cache__place((struct function_cache *)&s->functions, ip);
+
+	return place->ip == ip ? (enum function_role)place->role : ROLE_NONE;
 }
 
 /* The innermost frame below the top that runs `function`; NULL: none, up to a kernel entry. */
@@ -205,12 +210,7 @@ bool stack__is_return_thunk(const struct function *function, uint64_t ip);
 /* True if Event Trace reported the event by which `b` leaves the code (stack.interruption). */
 bool stack__is_interrupted(const struct stack *s, const struct branch *b);
 
-/* apply.c */
-
-/*
- * Operations on the running frames, beside those of frames.h on one stack. Only these, and the
- * common case in stack.c, change frames.
- */
+/* stack.c: operations on the running frames, beside those of frames.h on one stack. */
 
 /* A call made by `b`, whatever kind of branch that is. */
 static inline struct call branch__call(const struct branch *b, const struct function *function,
@@ -234,12 +234,6 @@ void stack__push_call(struct stack *s, const struct branch *b, const struct func
 void stack__push_first(struct stack *s, uint64_t ip);
 /* A tail call: replaces the top frame by one that will return to the same caller. */
 void stack__replace_top(struct stack *s, const struct branch *b, const struct function *function);
-/*
- * The top frame, a stub's, becomes that of `function`, which the caller called. With lazy binding
- * (sysdeps/x86_64/dl-trampoline.h) it is the resolver's in between.
- */
-void stack__resolve(struct stack *s, const struct branch *b, const struct function *function,
-		    bool is_entry);
 /*
  * Ends the frames above `frame` without a return; `by` says what began that. NULL: ends all that
  * the segment has shown; the target of `b` is below it.
@@ -269,31 +263,24 @@ void stack__begin(struct stack *s, uint64_t time_ns, struct coroutine *coroutine
 /* The same, at ip: in a function, or in the middle of one that has run before. */
 void stack__begin_at(struct stack *s, uint64_t time_ns, struct coroutine *coroutine, uint64_t ip);
 
-/* Ends all running frames at a gap; they may continue after it. */
-void stack__open_gap(struct stack *s, const struct branch *b);
-
 /* coroutines.c: the stacks of one thread, and the switches between them. */
 
-/* The thread's own stack is the running one. The frames must outlive it. */
-void coroutines__init(struct coroutines *coroutines, struct frames *own_frames);
+/* The thread's own stack is the running one. */
+void coroutines__init(struct coroutines *coroutines);
 void coroutines__fini(struct coroutines *coroutines);
 
-/* The number of stacks: the thread's own, which has index 0, and its coroutines. */
-static inline size_t coroutines__count(const struct coroutines *coroutines)
+/* The stack after `last`, or the first one if that is NULL: the thread's own. NULL: no more. */
+static inline struct coroutine *coroutines__next(const struct coroutines *coroutines,
+						 const struct coroutine *last)
 {
-	return coroutines->others.n + 1;
+	if (!last)
+		return (struct coroutine *)&coroutines->own;
+	return last->number < coroutines->others.n ? coroutines->others.v[last->number] : NULL;
 }
 
-static inline struct coroutine *coroutines__at(const struct coroutines *coroutines, size_t i)
-{
-	return i ? coroutines->others.v[i - 1] : (struct coroutine *)&coroutines->own;
-}
-
-static inline struct frames *coroutines__frames_of(const struct coroutines *coroutines,
-						   struct coroutine *coroutine)
-{
-	return coroutine == &coroutines->own ? coroutines->own_frames : &coroutine->frames;
-}
+#define COROUTINES_EACH(coroutines, each)                                                          \
+	for (struct coroutine *each = coroutines__next(coroutines, NULL); each;                    \
+	     each = coroutines__next(coroutines, each))
 
 /* OCaml: the stack that waits for the fiber; NULL: not known. */
 static inline struct coroutine *coroutines__parent_of(const struct coroutine *fiber)
@@ -330,12 +317,6 @@ static inline void coroutine__may_join(struct coroutine *coroutine)
 	coroutine->is_rootless = !coroutine->is_loose;
 }
 
-/* Returns the next one that has calls, without the thread's own; NULL: no more. */
-struct coroutine *coroutines__take_next(struct coroutines *coroutines);
-
-void coroutines__name(const struct coroutines *coroutines, const struct coroutine *coroutine,
-		      char *buf, size_t size);
-
 /* What is known of the function's switches; NULL: nothing yet. */
 const struct switcher *stack__find_switcher(const struct stack *s, const struct function *function);
 /*
@@ -352,11 +333,6 @@ bool stack__find_other(const struct stack *s, const struct branch *b, struct cor
 
 /* Go: if the scheduler runs after a gap, it is identified with the one from before. */
 void stack__settle_system(struct stack *s);
-/*
- * Go: true for the function whose call a signal handler inserts at the instruction that it has
- * interrupted.
- */
-bool stack__is_preemption(const struct function *function);
 /*
  * Go: true if the scheduler goes to a goroutine from its queue. The goroutine that has waited
  * longest is first.

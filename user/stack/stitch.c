@@ -11,7 +11,7 @@
 
 /* Limit for the frames that are compared to match two stacks: recursion may be deep. */
 #define MAX_COMPARED 1024
-/* The same for fits_lowest(), which tries many offsets: 64 frames do not agree by accident. */
+/* The same for fits_since(), which tries many offsets: 64 frames do not agree by accident. */
 #define ENOUGH_COMPARED 64
 
 bool held__is_outermost(const struct held *held)
@@ -39,11 +39,7 @@ static bool return_alike(const struct held *a, const struct held *b)
 	return a->return_ip <= b->return_ip + b->slack && b->return_ip <= a->return_ip + a->slack;
 }
 
-static bool agrees(const struct held *a, const struct held *b)
-{
-	return a->function && a->function == b->function && a->return_ip && return_alike(a, b);
-}
-
+/* The match of the two stacks at this offset, by at most `limit` frames. */
 static struct fit lay(struct held_stack a, struct held_stack b, int64_t offset, size_t limit)
 {
 	struct fit fit = {.offset = offset, .first = offset < 0 ? (size_t)-offset : 0};
@@ -59,14 +55,11 @@ static struct fit lay(struct held_stack a, struct held_stack b, int64_t offset, 
 	do {
 		fit.n_agreed++;
 		k++, i++;
-	} while (fit.n_agreed < limit && k < b.n && i < a.n && agrees(&a.v[i], &b.v[k]));
+	} while (fit.n_agreed < limit && k < b.n && i < a.n && a.v[i].function &&
+		 a.v[i].function == b.v[k].function && a.v[i].return_ip &&
+		 return_alike(&a.v[i], &b.v[k]));
 	fit.n_changed = (a.n - i) + (b.n - k);
 	return fit;
-}
-
-static struct fit lay_at(struct held_stack a, struct held_stack b, int64_t offset)
-{
-	return lay(a, b, offset, SIZE_MAX);
 }
 
 static void try_at(struct held_stack a, struct held_stack b, int64_t offset, struct fit *best)
@@ -78,22 +71,6 @@ static void try_at(struct held_stack a, struct held_stack b, int64_t offset, str
 	fit = lay(a, b, offset, MAX_COMPARED);
 	if (fit.n_agreed && (!best->n_agreed || fit__weight(&fit) > fit__weight(best)))
 		*best = fit;
-}
-
-/* Tries equal tops first: at least as many frames have changed as the tops are apart. */
-static struct fit find_best(struct held_stack a, struct held_stack b)
-{
-	int64_t level = (int64_t)a.n - (int64_t)b.n, most = (int64_t)(a.n < b.n ? a.n : b.n);
-	struct fit best = {0};
-
-	for (int64_t apart = 0; apart < (int64_t)(a.n + b.n); apart++) {
-		if (best.n_agreed && most - apart <= fit__weight(&best))
-			break;
-		try_at(a, b, level - apart, &best);
-		if (apart)
-			try_at(a, b, level + apart, &best);
-	}
-	return best.n_agreed < MAX_COMPARED ? best : lay_at(a, b, best.offset);
 }
 
 /*
@@ -125,24 +102,19 @@ static bool is_enough(struct held_stack a, struct held_stack b, struct fit *fit,
 bool held_stack__fits(struct held_stack a, struct held_stack b, enum boundary boundary,
 		      struct fit *best)
 {
-	*best = a.n && b.n ? find_best(a, b) : (struct fit){0};
-	return is_enough(a, b, best, boundary);
-}
-
-static bool fits_lowest(struct held_stack a, struct held_stack b, enum boundary boundary,
-			struct fit *best)
-{
-	const size_t limit = b.n < ENOUGH_COMPARED ? b.n : ENOUGH_COMPARED;
+	int64_t level = (int64_t)a.n - (int64_t)b.n, most = (int64_t)(a.n < b.n ? a.n : b.n);
 
 	*best = (struct fit){0};
-	for (size_t at = 0; at < a.n && best->n_agreed < limit; at++) {
-		struct fit fit = lay(a, b, (int64_t)at, limit);
-
-		if (fit.n_agreed > best->n_agreed)
-			*best = fit;
+	/* Tries equal tops first: at least as many frames have changed as the tops are apart. */
+	for (int64_t apart = 0; a.n && b.n && apart < (int64_t)(a.n + b.n); apart++) {
+		if (best->n_agreed && most - apart <= fit__weight(best))
+			break;
+		try_at(a, b, level - apart, best);
+		if (apart)
+			try_at(a, b, level + apart, best);
 	}
-	if (best->n_agreed)
-		*best = lay_at(a, b, best->offset);
+	if (best->n_agreed >= MAX_COMPARED)
+		*best = lay(a, b, best->offset, SIZE_MAX);
 	return is_enough(a, b, best, boundary);
 }
 
@@ -152,14 +124,6 @@ static bool fits_lowest(struct held_stack a, struct held_stack b, enum boundary 
 static enum boundary boundary_to(const struct stitched *end, enum boundary boundary)
 {
 	return end->is_old ? BOUNDARY_LONG : boundary;
-}
-
-/*
- * The number of frames that are certainly on top of earlier runs: the lowest may be one of theirs.
- */
-static size_t count_above(const struct stitched *end)
-{
-	return end->stack.n ? end->stack.n - 1 : 0;
 }
 
 /*
@@ -180,7 +144,9 @@ static size_t find_likeliest(const struct stitcher *stitcher, const struct begin
 			held_stack__fits(held_vec__all(&end->stack), begin->frames, boundary, &fit);
 
 		fit.n_changed += n_ended;
-		n_ended += count_above(end);
+		/* The lowest frame may be one of an earlier run's; the others are on top of that.
+		 */
+		n_ended += end->stack.n ? end->stack.n - 1 : 0;
 		if (!fits && (boundary != BOUNDARY_GAP || !fit.n_agreed))
 			continue;
 		if (best->n_agreed && fit__weight(&fit) <= fit__weight(best))
@@ -192,33 +158,25 @@ static size_t find_likeliest(const struct stitcher *stitcher, const struct begin
 }
 
 /*
- * The run of the frame that the unwind was to, unless the frames below it show that it was another
- * one.
- */
-static size_t find_taken(const struct stitcher *stitcher, const struct beginning *begin,
-			 struct fit *fit)
-{
-	struct waiting catcher = begin->catcher;
-
-	if (catcher.end >= stitcher->n_ends || begin->n_roots >= begin->frames.n)
-		return 0;
-	*fit = lay_at(held_vec__all(&stitcher->ends[catcher.end].stack), begin->frames,
-		      (int64_t)catcher.at - (int64_t)begin->n_roots);
-	fit->is_certain = true;
-	return fit->first + fit->n_agreed > begin->n_roots ? catcher.end + 1 : 0;
-}
-
-/*
  * The index in stitcher->ends, counted from 1, of the run that a segment with this beginning
  * continues, and how it matches. 0: none, or it may be one of several.
  */
 static size_t search(const struct stitcher *stitcher, const struct beginning *begin,
 		     struct fit *fit)
 {
-	size_t found = find_taken(stitcher, begin, fit);
+	struct waiting catcher = begin->catcher;
 
-	if (found)
-		return found;
+	/*
+	 * The run of the frame that the unwind was to, unless the frames below that frame show that
+	 * it was another one.
+	 */
+	if (catcher.end < stitcher->n_ends && begin->n_roots < begin->frames.n) {
+		*fit = lay(held_vec__all(&stitcher->ends[catcher.end].stack), begin->frames,
+			   (int64_t)catcher.at - (int64_t)begin->n_roots, SIZE_MAX);
+		fit->is_certain = true;
+		if (fit->first + fit->n_agreed > begin->n_roots)
+			return catcher.end + 1;
+	}
 	/* Several runs may have thrown the exception: its landing will tell which. */
 	if (begin->is_unwinding && begin->boundary == BOUNDARY_GAP)
 		return 0;
@@ -271,22 +229,19 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
  * was that many frames further down.
  */
 
-/* True if nothing but the landing is known. */
-static bool is_landing(const struct beginning *begin)
-{
-	return begin->boundary == BOUNDARY_UNWIND && begin->frames.n == 1 && !begin->n_roots;
-}
-
 /* `begin` is of the last placement's segment; found: it continues a run. */
 static void follow_unwinding(struct stitcher *stitcher, const struct beginning *begin, size_t found)
 {
 	struct unwinding *unwinding = &stitcher->unwinding;
+	/* Nothing but the landing is known. */
+	bool is_landing =
+		begin->boundary == BOUNDARY_UNWIND && begin->frames.n == 1 && !begin->n_roots;
 
 	if (begin->is_unwinding && begin->boundary == BOUNDARY_GAP)
 		*unwinding = (struct unwinding){.is_followed = true,
 						.placement = (uint32_t)(stitcher->placements.n - 1),
 						.run = (uint32_t)stitcher->runs.n};
-	else if (unwinding->is_followed && is_landing(begin))
+	else if (unwinding->is_followed && is_landing)
 		unwinding->pad = found ? begin->frames.v[0].entry_ip : 0;
 	else
 		unwinding->is_followed = false;
@@ -364,25 +319,6 @@ static struct held_stack look(struct stitcher *stitcher, const struct run *run)
 	return held_vec__all(&stitcher->view);
 }
 
-/* True if the run, with its callers, began on frames of that end, or has shown callers of these. */
-static bool run_fits(struct stitcher *stitcher, const struct stitched *end, const struct run *run,
-		     enum boundary boundary, struct fit *on)
-{
-	return held_stack__fits(held_vec__all(&end->stack), look(stitcher, run),
-				boundary_to(end, boundary), on) &&
-	       on->first <= run->below.n;
-}
-
-/*
- * `from` lies on top of the run `to`. Moves the n outermost callers that are known of `from` there.
- * stitcher->view is look(from).
- */
-static void hand_callers(struct stitcher *stitcher, struct run *from, struct run *to, size_t n)
-{
-	from->below.n -= n;
-	learn_callers(stitcher, to, (struct held_stack){stitcher->view.v, n}, &stitcher->view.v[n]);
-}
-
 /*
  * The run's first n_joined frames, callers included, are frames of the run `outer`; the lowest of
  * them is at `depth` there.
@@ -409,32 +345,21 @@ static bool fits_since(struct stitcher *stitcher, struct held_stack stack, const
 		       enum boundary boundary, struct fit *on)
 {
 	struct held_stack begun = look(stitcher, run);
+	const size_t limit = begun.n < ENOUGH_COMPARED ? begun.n : ENOUGH_COMPARED;
 
 	if (boundary == BOUNDARY_UNWIND)
 		return held_stack__fits(stack, begun, boundary, on) && on->offset >= 0;
-	return fits_lowest(stack, begun, boundary, on);
-}
+	/* The lowest of the places at which the most frames agree. */
+	*on = (struct fit){0};
+	for (size_t at = 0; at < stack.n && on->n_agreed < limit; at++) {
+		struct fit fit = lay(stack, begun, (int64_t)at, limit);
 
-/*
- * The run is on frames that a later segment has shown, the lowest of which has this depth. The
- * first n_before of them have been placed below an earlier run. Returns how many have been now: of
- * its own frames the lowest, if that had not ended with the run.
- */
-static size_t place_on_shown(struct stitcher *stitcher, struct run *run, uint32_t outer,
-			     int64_t depth, struct held_stack shown, size_t n_before,
-			     const struct fit *on)
-{
-	size_t at = (size_t)on->offset;
-	size_t n_outlived = at + (run->lowest && run->lowest == shown.v[at].function);
-
-	if (at < n_before) {
-		place_run(stitcher, run, outer, depth + on->offset, n_before - at);
-		return n_outlived;
+		if (fit.n_agreed > on->n_agreed)
+			*on = fit;
 	}
-	learn_callers(stitcher, run, (struct held_stack){shown.v + n_before, at - n_before},
-		      &shown.v[at]);
-	place_run(stitcher, run, outer, depth + (int64_t)n_before, 0);
-	return n_outlived;
+	if (on->n_agreed)
+		*on = lay(stack, begun, on->offset, SIZE_MAX);
+	return is_enough(stack, begun, on, boundary);
 }
 
 /*
@@ -445,73 +370,78 @@ static size_t place_on_shown(struct stitcher *stitcher, struct run *run, uint32_
  * the segment.
  */
 static size_t place_runs_since(struct stitcher *stitcher, const struct placement *placement,
-			       int64_t base, struct held_stack stack, size_t left,
-			       enum boundary boundary, struct held_stack shown)
+			       const struct stitched *end, size_t left, enum boundary boundary,
+			       struct held_stack shown)
 {
 	size_t n = stitcher->loose.n, n_shown = 0;
 	/* The last that ran all the time, and those above it, which may have. */
 	size_t last = left ? left - 1 : 0;
 	struct held_stack above = {0};
-	int64_t depth = base + (int64_t)left;
+	int64_t depth = end->base + (int64_t)left;
 
 	if (left)
-		above = (struct held_stack){stack.v + last, stack.n - last};
+		above = (struct held_stack){end->stack.v + last, end->stack.n - last};
 	while (n && stitcher->loose.v[n - 1] > placement->run)
 		n--;
 	for (size_t i = n; i < stitcher->loose.n; i++) {
 		struct run *run = &stitcher->runs.v[stitcher->loose.v[i]];
+		int64_t at = depth + (int64_t)n_shown; /* if nothing else tells */
+		size_t n_joined = 0;
 		struct fit on;
 
 		if (run->outer != RUN_NONE)
 			continue;
 		if (above.n && fits_since(stitcher, above, run, boundary, &on)) {
 			above.n = (size_t)on.offset + on.n_agreed;
-			place_run(stitcher, run, placement->run, depth - 1 + on.offset,
-				  on.n_agreed);
+			at = depth - 1 + on.offset;
+			n_joined = on.n_agreed;
 		} else if (boundary == BOUNDARY_SETTLED && left &&
 			   fits_since(stitcher, shown, run, boundary, &on) &&
 			   (size_t)on.offset + on.n_agreed >= n_shown) {
+			/* The first n_shown of these have been placed below an earlier run. */
+			const struct held *lowest = &shown.v[on.offset];
+			size_t offset = (size_t)on.offset;
+
 			above.n = 0;
-			n_shown = place_on_shown(stitcher, run, placement->run, depth, shown,
-						 n_shown, &on);
+			if (offset < n_shown) {
+				at = depth + on.offset;
+				n_joined = n_shown - offset;
+			} else {
+				learn_callers(
+					stitcher, run,
+					(struct held_stack){shown.v + n_shown, offset - n_shown},
+					lowest);
+			}
+			/* Of the run's own frames the lowest, if that had not ended with the run.
+			 */
+			n_shown = offset + (run->lowest && run->lowest == lowest->function);
 		} else {
 			above.n = above.n ? 1 : 0;
-			place_run(stitcher, run, placement->run, depth + (int64_t)n_shown, 0);
 		}
+		place_run(stitcher, run, placement->run, at, n_joined);
 	}
 	stitcher->loose.n = n;
 	return n_shown;
 }
 
 /*
- * Adds the n frames that an exception left between `from` and the run, if the edges it has passed
- * tell what they are.
- */
-static bool add_passed(struct stitcher *stitcher, struct run *run, const struct held *from,
-		       bool has_landed, size_t n)
-{
-	const struct held *lowest = lowest_of(run);
-	struct held between[BETWEEN_MAX];
-
-	if (!lowest || !call_edges__pass(&stitcher->edges, from->function, has_landed,
-					 lowest->function, between, n))
-		return false;
-	learn_callers(stitcher, run, (struct held_stack){between, n}, lowest);
-	return true;
-}
-
-/*
  * An exception left n frames between the run and the stack's frame `catcher`, in which it landed,
- * or frames above the catcher that it passed. Their functions may stay unknown.
+ * or frames above the catcher that it passed. Adds them, if the edges that exceptions have passed
+ * tell what they are; otherwise their functions stay unknown.
  */
 static void add_hidden(struct stitcher *stitcher, struct run *run, struct held_stack stack,
 		       size_t catcher, size_t n)
 {
 	size_t above = stack.n - 1 - catcher < n ? stack.n - 1 - catcher : n;
+	const struct held *lowest = lowest_of(run);
+	struct held between[BETWEEN_MAX];
 
-	for (size_t i = above + 1; i-- > 0;)
-		if (add_passed(stitcher, run, &stack.v[catcher + i], !i, n - i))
+	for (size_t i = above + 1; lowest && i-- > 0;)
+		if (call_edges__pass(&stitcher->edges, stack.v[catcher + i].function, !i,
+				     lowest->function, between, n - i)) {
+			learn_callers(stitcher, run, (struct held_stack){between, n - i}, lowest);
 			return;
+		}
 	for (size_t i = 0; i < n; i++)
 		stitcher->failed |= VEC_ADD(&run->below, (struct held){0}) != 0;
 }
@@ -535,7 +465,7 @@ static void place_at_distance(struct stitcher *stitcher, const struct placement 
 		return;
 	begun = look(stitcher, run);
 	if (catcher + (size_t)n + 1 < stack.n && begun.n)
-		fit = lay_at(stack, begun, (int64_t)catcher + n + 1);
+		fit = lay(stack, begun, (int64_t)catcher + n + 1, SIZE_MAX);
 	if (!fit.n_agreed)
 		add_hidden(stitcher, run, stack, catcher, (size_t)n);
 	n = (int64_t)distance - left->base - (int64_t)run->below.n - 1;
@@ -571,25 +501,13 @@ static void set_stack(struct stitcher *stitcher, struct stitched *end, size_t n,
 	stitcher->runs.v[end->owner].lowest = end->stack.n ? end->stack.v[0].function : NULL;
 }
 
-/* Adds an end. If all places are taken, the oldest is dropped. */
-static struct stitched *add_end(struct stitcher *stitcher)
-{
-	struct stitched *ends = stitcher->ends, first = ends[0];
-
-	if (stitcher->n_ends < STITCHED_MAX)
-		return &ends[stitcher->n_ends++];
-	memmove(ends, ends + 1, (STITCHED_MAX - 1) * sizeof(*ends));
-	ends[STITCHED_MAX - 1] = first;
-	return &ends[STITCHED_MAX - 1];
-}
-
 /* The last placement's segment, which begins so, is the first of a new run. */
 static void begin_run(struct stitcher *stitcher, struct held_stack begin, struct held_stack stack,
 		      struct placement *placement)
 {
+	struct stitched *ends = stitcher->ends, *end, first = ends[0];
 	const uint32_t index = (uint32_t)stitcher->runs.n;
 	struct run *run = VEC_PUSH(&stitcher->runs);
-	struct stitched *end;
 
 	if (!run) {
 		stitcher->failed = true;
@@ -599,7 +517,12 @@ static void begin_run(struct stitcher *stitcher, struct held_stack begin, struct
 	stitcher->failed |= VEC_ADD(&stitcher->loose, index) != 0;
 	stitcher->failed |= VEC_ADD_ALL(&run->begun, &begin) != 0;
 	*placement = (struct placement){.run = index};
-	end = add_end(stitcher);
+	/* If all ends are taken, the oldest is dropped. */
+	if (stitcher->n_ends == STITCHED_MAX) {
+		memmove(ends, ends + 1, (STITCHED_MAX - 1) * sizeof(*ends));
+		ends[--stitcher->n_ends] = first;
+	}
+	end = &ends[stitcher->n_ends++];
 	end->run = end->owner = index;
 	end->base = 0;
 	set_stack(stitcher, end, 0, stack);
@@ -611,17 +534,20 @@ static struct stitched *find_outer(struct stitcher *stitcher, enum boundary boun
 {
 	const struct stitched *last = &stitcher->ends[stitcher->n_ends - 1];
 	const struct run *run = &stitcher->runs.v[last->owner];
-
 	bool is_unsure = false;
 
 	if (run->outer != RUN_NONE)
 		return NULL;
 	for (size_t i = stitcher->n_ends - 1; i-- > 0;) {
-		bool fits = run_fits(stitcher, &stitcher->ends[i], run, boundary, on);
+		struct stitched *end = &stitcher->ends[i];
+		/* The run began on frames of that end, or has shown callers of these. */
+		bool fits = held_stack__fits(held_vec__all(&end->stack), look(stitcher, run),
+					     boundary_to(end, boundary), on) &&
+			    on->first <= run->below.n;
 
 		/* If it may be on a later one, an earlier one needs more evidence. */
 		if (fits && (on->is_certain || !is_unsure))
-			return &stitcher->ends[i];
+			return end;
 		is_unsure |= on->n_agreed && !fits;
 	}
 	return NULL;
@@ -640,7 +566,11 @@ static void lie_on(struct stitcher *stitcher, struct stitched *outer, const stru
 	struct held_stack begun, shown;
 	size_t n_shown;
 
-	hand_callers(stitcher, run, &stitcher->runs.v[outer->owner], on->first);
+	/* The outermost callers that are known of it are those of `outer`: view is look(run). */
+	run->below.n -= on->first;
+	learn_callers(stitcher, &stitcher->runs.v[outer->owner],
+		      (struct held_stack){stitcher->view.v, on->first},
+		      &stitcher->view.v[on->first]);
 	stitcher->shown.n = 0;
 	begun = look(stitcher, run);
 	stitcher->failed |= VEC_ADD_ALL(&stitcher->shown, &begun) != 0;
@@ -648,9 +578,8 @@ static void lie_on(struct stitcher *stitcher, struct stitched *outer, const stru
 	shown.v += shown.n < on->n_agreed ? shown.n : on->n_agreed;
 	shown.n -= (size_t)(shown.v - stitcher->shown.v);
 	run->outer = outer->run;
-	n_shown =
-		place_runs_since(stitcher, &placement, outer->base, held_vec__all(&outer->stack),
-				 below + on->n_agreed, boundary_to(outer, BOUNDARY_SETTLED), shown);
+	n_shown = place_runs_since(stitcher, &placement, outer, below + on->n_agreed,
+				   boundary_to(outer, BOUNDARY_SETTLED), shown);
 	place_run(stitcher, run, placement.run, placement.base, placement.n_joined + n_shown);
 	outer->run = last->run;
 	outer->base = last->base - (int64_t)below;
@@ -670,46 +599,37 @@ static void find_place(struct stitcher *stitcher, enum boundary boundary)
 		lie_on(stitcher, outer, &on);
 }
 
-/*
- * Runs since the end are on its frames that have been there all the time, or above these. Returns
- * how many frames above those have been placed below such a run.
- */
-static size_t place_since(struct stitcher *stitcher, const struct stitched *end,
-			  const struct placement *placement, const struct beginning *from)
-{
-	struct held_stack shown = from->frames;
-	size_t left = (size_t)(placement->base - end->base + placement->n_joined);
-	struct held_stack stack = held_vec__all(&end->stack);
-	int64_t at = placement->base - end->base + (int64_t)from->n_roots;
-
-	if (from->distance && at >= 0 && at < (int64_t)stack.n)
-		place_at_distance(stitcher, placement, end->base + at, stack, (size_t)at,
-				  from->distance);
-	shown.v += placement->n_joined;
-	shown.n -= placement->n_joined;
-	return place_runs_since(stitcher, placement, end->base, stack, left,
-				boundary_to(end, from->boundary == BOUNDARY_UNWIND
-							 ? BOUNDARY_UNWIND
-							 : BOUNDARY_SETTLED),
-				shown);
-}
-
+/* The segment continues the last end. */
 static void go_on(struct stitcher *stitcher, const struct beginning *from, struct held_stack stack,
 		  const struct fit *fit, struct placement *placement)
 {
-	struct held_stack begin = from->frames;
 	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
-	struct held_stack callers = {begin.v, fit->first};
+	struct held_stack callers = {from->frames.v, fit->first}, shown = from->frames;
 	size_t below = fit->offset > 0 ? (size_t)fit->offset : 0;
 	struct held first = end->stack.n ? end->stack.v[below] : (struct held){0};
+	int64_t catcher = fit->offset + (int64_t)from->n_roots;
+	size_t n_joined = fit->first + fit->n_agreed;
+	enum boundary boundary =
+		from->boundary == BOUNDARY_UNWIND ? BOUNDARY_UNWIND : BOUNDARY_SETTLED;
 
 	*placement = (struct placement){.run = end->run,
 					.joins = true,
-					.n_joined = (uint32_t)(fit->first + fit->n_agreed),
+					.n_joined = (uint32_t)n_joined,
 					.base = end->base + fit->offset};
-	placement->n_joined += (uint32_t)place_since(stitcher, end, placement, from);
+	if (from->distance && catcher >= 0 && catcher < (int64_t)end->stack.n)
+		place_at_distance(stitcher, placement, end->base + catcher,
+				  held_vec__all(&end->stack), (size_t)catcher, from->distance);
+	/*
+	 * Runs since the end are on its frames that have been there all the time, or above these.
+	 * Frames above those may have been placed below such a run.
+	 */
+	shown.v += n_joined;
+	shown.n -= n_joined;
+	placement->n_joined += (uint32_t)place_runs_since(stitcher, placement, end,
+							  (size_t)(fit->offset + (int64_t)n_joined),
+							  boundary_to(end, boundary), shown);
 	learn_callers(stitcher, &stitcher->runs.v[end->owner], callers,
-		      fit->first < begin.n ? &begin.v[fit->first] : &first);
+		      fit->first < from->frames.n ? &from->frames.v[fit->first] : &first);
 	set_stack(stitcher, end, below, stack);
 	if (fit->offset < 0)
 		end->base += fit->offset;
@@ -719,26 +639,21 @@ static void go_on(struct stitcher *stitcher, const struct beginning *from, struc
 		find_place(stitcher, BOUNDARY_GAP);
 }
 
-/* The number of frames between all that the last run has shown and the target of the unwind. */
-static int64_t count_hidden(const struct stitcher *stitcher, const struct beginning *begin)
-{
-	const struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
-	const struct placement *left;
-
-	if (stitcher->placements.n < 2 || !begin->distance || begin->n_roots + 1 != begin->frames.n)
-		return 0;
-	left = &stitcher->placements.v[stitcher->placements.n - 2];
-	return left->run == end->run ? end->base - left->base + begin->distance - 1 : 0;
-}
-
 /* The segment began with frames below the run before it. */
 static void go_around(struct stitcher *stitcher, const struct beginning *begin,
 		      struct held_stack stack, struct placement *placement)
 {
 	const struct fit fit = {.offset = -(int64_t)begin->frames.n, .first = begin->frames.n};
 	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
-	int64_t n = count_hidden(stitcher, begin);
+	int64_t n = 0;
 
+	/* The frames between all that the last run has shown and the target of the unwind. */
+	if (stitcher->placements.n > 1 && begin->distance &&
+	    begin->n_roots + 1 == begin->frames.n) {
+		const struct placement *left = &stitcher->placements.v[stitcher->placements.n - 2];
+
+		n = left->run == end->run ? end->base - left->base + begin->distance - 1 : 0;
+	}
 	if (n > 0) {
 		const struct held_stack catcher = {&begin->frames.v[begin->n_roots], 1};
 
@@ -748,64 +663,40 @@ static void go_around(struct stitcher *stitcher, const struct beginning *begin,
 	go_on(stitcher, begin, stack, &fit, placement);
 }
 
-/*
- * The same, if the segment shows that its frames agree with an earlier run's: the target of the
- * unwind, and all frames in between, are on those, and below the last run.
- */
-static void go_around_on(struct stitcher *stitcher, const struct beginning *begin,
-			 struct held_stack stack, struct stitched *outer, const struct fit *fit)
-{
-	struct placement *placement = &stitcher->placements.v[stitcher->placements.n - 1];
-	size_t n_ends = stitcher->n_ends;
-
-	go_around(stitcher, begin, stack, placement);
-	/* go_around() may have placed the run already. */
-	if (stitcher->n_ends == n_ends)
-		lie_on(stitcher, outer, fit);
-}
-
-/* True if the unwind's target is a frame that only this segment shows, not a waiting one. */
-static bool is_new_catcher(const struct stitcher *stitcher, const struct beginning *begin,
-			   size_t found, const struct fit *fit)
-{
-	if (begin->boundary != BOUNDARY_UNWIND || !found || found == stitcher->n_ends)
-		return false;
-	return fit->offset >= 0 && fit->first + fit->n_agreed <= begin->n_roots &&
-	       stitcher->runs.v[stitcher->ends[stitcher->n_ends - 1].owner].outer == RUN_NONE;
-}
-
-/* True if the last run may have callers that no segment has shown. */
-static bool may_lie_on(const struct stitcher *stitcher)
-{
-	const struct stitched *end;
-
-	if (!stitcher->n_ends)
-		return false;
-	end = &stitcher->ends[stitcher->n_ends - 1];
-	return !end->stack.n || !held__is_outermost(end->stack.v);
-}
-
 void stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end)
 {
 	struct placement *placement = VEC_PUSH(&stitcher->placements);
-	size_t found;
+	bool is_unwind = begin->boundary == BOUNDARY_UNWIND;
+	size_t found, n = stitcher->n_ends;
+	const struct stitched *last;
 	struct fit fit;
 
 	if (!placement) {
 		stitcher->failed = true;
 		return;
 	}
-	for (size_t i = 0; begin->boundary == BOUNDARY_LONG && i < stitcher->n_ends; i++)
+	for (size_t i = 0; begin->boundary == BOUNDARY_LONG && i < n; i++)
 		stitcher->ends[i].is_old = true;
 	found = search(stitcher, begin, &fit);
 	follow_unwinding(stitcher, begin, found);
-	if (is_new_catcher(stitcher, begin, found, &fit)) {
-		go_around_on(stitcher, begin, end, &stitcher->ends[found - 1], &fit);
+	last = n ? &stitcher->ends[n - 1] : NULL;
+	if (is_unwind && found && found != n && fit.offset >= 0 &&
+	    fit.first + fit.n_agreed <= begin->n_roots &&
+	    stitcher->runs.v[last->owner].outer == RUN_NONE) {
+		/*
+		 * The frames agree with an earlier run's, but only this segment shows the unwind's
+		 * target: it, and all frames in between, are on those, and below the last run.
+		 */
+		go_around(stitcher, begin, end, placement);
+		/* go_around() may have placed the run already. */
+		if (stitcher->n_ends == n)
+			lie_on(stitcher, &stitcher->ends[found - 1], &fit);
 	} else if (found) {
 		/* It becomes the last one: the ends after it are over. */
 		stitcher->n_ends = found;
 		go_on(stitcher, begin, end, &fit, placement);
-	} else if (begin->boundary == BOUNDARY_UNWIND && may_lie_on(stitcher)) {
+	} else if (is_unwind && last && (!last->stack.n || !held__is_outermost(last->stack.v))) {
+		/* The last run may have callers that no segment has shown. */
 		go_around(stitcher, begin, end, placement);
 	} else {
 		begin_run(stitcher, begin->frames, end, placement);

@@ -60,22 +60,17 @@ const struct unwinder *unwinder__find(const char *name)
 	return NULL;
 }
 
-static const struct unwinder *unwinder_at(const struct function *function)
+static const struct unwinder *unwinder_of(const struct function *function)
 {
 	return function && function->name ? unwinder__find(function->name) : NULL;
 }
 
 bool unwinder__throws(const struct function *function)
 {
-	const struct unwinder *unwinder = unwinder_at(function);
+	const struct unwinder *unwinder = unwinder_of(function);
 
 	return unwinder && unwinder->left_by != LEFT_BY_LONGJMP &&
 	       unwinder->left_by != LEFT_BY_RAISE;
-}
-
-static const struct unwinder *unwinder_of(const struct frame *frame)
-{
-	return frame ? unwinder_at(frame->call.function) : NULL;
 }
 
 bool departure__is_near(const struct frames *frames)
@@ -84,7 +79,7 @@ bool departure__is_near(const struct frames *frames)
 
 	while (frame && frame->call.function && frame->call.function->kind == FUNCTION_UNKNOWN)
 		frame = frames__parent(frames, frame);
-	return unwinder_of(frame);
+	return frame && unwinder_of(frame->call.function);
 }
 
 struct departure departure__find(const struct frames *frames, const struct frame *stop)
@@ -93,7 +88,7 @@ struct departure departure__find(const struct frames *frames, const struct frame
 	struct departure found = {0};
 
 	for (; frame && frame != stop; frame = frames__parent(frames, frame)) {
-		const struct unwinder *unwinder = unwinder_of(frame);
+		const struct unwinder *unwinder = unwinder_of(frame->call.function);
 
 		if (!unwinder)
 			continue;
@@ -112,46 +107,36 @@ static enum left_by by_language(struct elf_image *image)
 	return elf_image__holds_rust(image) ? LEFT_BY_PANIC : LEFT_BY_THROW;
 }
 
-/*
- * Without any names, as in a stripped static program: the top frame is the unwinder, which has gone
- * to the landing pad. Its caller began the unwinding, unless an exception had landed in that caller
- * before: then it is a clean-up, from which the unwinder continues.
- */
-static struct departure find_unnamed(const struct frames *frames, const struct frame *stop,
-				     enum left_by left_by)
-{
-	struct frame *top = frames__top(frames);
-	struct frame *caller = top && top != stop ? frames__parent(frames, top) : NULL;
-
-	if (!top || top == stop)
-		return (struct departure){.left_by = left_by};
-	if (caller && frames__unwind_into(frames, caller))
-		return (struct departure){
-			.frame = top, .left_by = left_by, .resumes = true, .resuming = top};
-	return (struct departure){.frame = caller && caller != stop ? caller : top,
-				  .left_by = left_by};
-}
-
-/* True if the unwinder's library has names, but the runtime that called it does not. */
-static bool is_runtime_unnamed(const struct frames *frames, const struct departure *found)
-{
-	const struct frame *caller = frames__parent(frames, found->frame);
-
-	return !strncmp(found->frame->call.function->name, "_Unwind_", strlen("_Unwind_")) &&
-	       caller && caller->call.function && caller->call.function->kind == FUNCTION_UNKNOWN;
-}
-
 static struct departure departure_of_exception(const struct frames *frames,
 					       const struct frame *stop,
 					       struct elf_image *pad_image)
 {
 	struct departure found = departure__find(frames, stop);
+	struct frame *top = frames__top(frames), *caller;
 
-	if (!found.frame)
-		return find_unnamed(frames, stop, by_language(pad_image));
-	if (is_runtime_unnamed(frames, &found))
-		found.left_by =
-			by_language(frames__parent(frames, found.frame)->call.function->image);
+	if (found.frame) {
+		caller = frames__parent(frames, found.frame);
+		/* The unwinder's library may have names, and the runtime that called it none. */
+		if (caller && caller->call.function &&
+		    caller->call.function->kind == FUNCTION_UNKNOWN &&
+		    !strncmp(found.frame->call.function->name, "_Unwind_", strlen("_Unwind_")))
+			found.left_by = by_language(caller->call.function->image);
+		return found;
+	}
+	found.left_by = by_language(pad_image);
+	if (!top || top == stop)
+		return found;
+	/*
+	 * Without any names, as in a stripped static program: the top frame is the unwinder, which
+	 * has gone to the landing pad. Its caller began the unwinding, unless an exception had
+	 * landed in that caller before: then it is a clean-up, from which the unwinder continues.
+	 */
+	caller = frames__parent(frames, top);
+	found.frame = caller && caller != stop ? caller : top;
+	if (caller && frames__unwind_into(frames, caller)) {
+		found.frame = found.resuming = top;
+		found.resumes = true;
+	}
 	return found;
 }
 
@@ -159,7 +144,7 @@ struct departure unwinding__departure_to(const struct stack *s, struct frame *fr
 					 enum left_by left_by)
 {
 	struct departure by = departure__find(s->frames, frame);
-	struct frame *top = frames__top(s->frames);
+	struct frame *top = stack__top(s);
 
 	/* longjmp() may end the unwinding that threw. */
 	if (!by.frame || by.left_by == LEFT_BY_LONGJMP)
@@ -184,69 +169,32 @@ static bool lives(const struct frames *frames, const struct landing *landing)
 	return frame->index == landing->index;
 }
 
-static enum left_by left_by_of(enum function_role role)
-{
-	switch (role) {
-	case ROLE_SETJMP:
-		return LEFT_BY_LONGJMP;
-	case ROLE_SIGSETJMP:
-		return LEFT_BY_SIGLONGJMP;
-	default:
-		return LEFT_BY_UNKNOWN;
-	}
-}
-
-/*
- * Landings of frames that have ended are last in the array. Those of `depth` and of frames further
- * out stay.
- */
-static void forget_dead(struct frames *frames, size_t depth)
-{
-	size_t n = frames->landings.n;
-
-	while (n && (frames->landings.v[n - 1].depth > depth ||
-		     !lives(frames, &frames->landings.v[n - 1])))
-		n--;
-	frames->landings.n = n;
-}
-
-/* The landing of an earlier setjmp() that this frame called at the same place; NULL: none. */
-static struct landing *find_known(const struct frames *frames, size_t depth, uint64_t ip)
-{
-	for (size_t i = frames->landings.n; i--;) {
-		struct landing *landing = &frames->landings.v[i];
-
-		if (landing->depth != depth)
-			return NULL;
-		if (landing->ip == ip)
-			return landing;
-	}
-	return NULL;
-}
-
 void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum function_role role)
 {
 	struct frames *frames = s->frames;
 	const struct frame *top = frames__top(frames);
-	uint64_t ip = branch__return_ip(b);
-	struct landing *known;
-	size_t depth;
+	struct landing landing = {.ip = branch__return_ip(b), .slack = branch__return_slack(b)};
+	size_t n = frames->landings.n;
 
 	if (!top)
 		return;
-	depth = (size_t)(top - frames->open.v);
-	forget_dead(frames, depth);
-	known = find_known(frames, depth, ip);
-	if (known) {
-		known->is_taken = false;
-		return;
-	}
-	frames->failed |=
-		VEC_ADD(&frames->landings, (struct landing){.ip = ip,
-							    .depth = depth,
-							    .index = top->index,
-							    .left_by = (uint8_t)left_by_of(role),
-							    .slack = branch__return_slack(b)}) != 0;
+	landing.depth = (size_t)(top - frames->open.v);
+	landing.index = top->index;
+	landing.left_by = role == ROLE_SETJMP	   ? LEFT_BY_LONGJMP
+			  : role == ROLE_SIGSETJMP ? LEFT_BY_SIGLONGJMP
+						   : LEFT_BY_UNKNOWN;
+	/* Landings of frames that have ended are last in the array. */
+	while (n && (frames->landings.v[n - 1].depth > landing.depth ||
+		     !lives(frames, &frames->landings.v[n - 1])))
+		n--;
+	frames->landings.n = n;
+	/* This frame may have called setjmp() at the same place before. */
+	for (; n && frames->landings.v[n - 1].depth == landing.depth; n--)
+		if (frames->landings.v[n - 1].ip == landing.ip) {
+			frames->landings.v[n - 1].is_taken = false;
+			return;
+		}
+	frames->failed |= VEC_ADD(&frames->landings, landing) != 0;
 }
 
 static const struct landing *find(const struct frames *frames, uint64_t ip)
@@ -273,34 +221,27 @@ bool unwinding__has_setjmp(const struct frames *frames, uint64_t ip)
 	return find(frames, ip);
 }
 
-static const struct landing *landing_at_depth(const struct frames *frames, size_t depth)
-{
-	for (size_t i = frames->landings.n; i--;) {
-		const struct landing *landing = &frames->landings.v[i];
-
-		if (landing->depth == depth && lives(frames, landing))
-			return landing;
-	}
-	return NULL;
-}
-
 const struct landing *unwinding__find_longjmp(const struct frames *frames, struct frame **longjmp)
 {
-	struct frame *frame = frames__top(frames);
+	struct frame *frame = frames__top(frames), *caller;
 
 	*longjmp = NULL;
-
 	for (; frame && frame->call.function; frame = frames__parent(frames, frame)) {
-		const struct unwinder *unwinder = unwinder_of(frame);
+		const struct unwinder *unwinder = unwinder_of(frame->call.function);
 
 		if (unwinder && unwinder->left_by == LEFT_BY_LONGJMP)
 			*longjmp = frame;
 		else if (frame->call.function->kind != FUNCTION_UNKNOWN)
 			break;
 	}
-	return *longjmp && frames__parent(frames, *longjmp)
-		       ? landing_at_depth(frames, (size_t)(*longjmp - frames->open.v) - 1)
-		       : NULL;
+	caller = *longjmp ? frames__parent(frames, *longjmp) : NULL;
+	for (size_t i = caller ? frames->landings.n : 0; i--;) {
+		const struct landing *landing = &frames->landings.v[i];
+
+		if (landing->depth == (size_t)(caller - frames->open.v) && lives(frames, landing))
+			return landing;
+	}
+	return NULL;
 }
 
 bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struct frame **frame,
@@ -326,7 +267,7 @@ bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struc
 
 void unwinding__note_step(struct stack *s)
 {
-	const struct frame *top = frames__top(s->frames);
+	const struct frame *top = stack__top(s);
 	const struct frame *phase = top ? frames__parent(s->frames, top) : NULL;
 	const struct frame *unwinder = phase ? frames__parent(s->frames, phase) : NULL;
 
@@ -345,32 +286,7 @@ void unwinding__note_step(struct stack *s)
 	s->steps.n++;
 }
 
-static size_t count_steps(const struct stack *s)
-{
-	const struct frame *top = frames__top(s->frames);
-
-	return top && s->steps.n && s->steps.unwinder == top->index ? s->steps.n : 0;
-}
-
 /* Exceptions land at landing pads, in the innermost frame whose pending call has that pad. */
-
-/*
- * An address in the instruction that the frame is executing: the branch of the top frame, the
- * interrupted instruction below a signal, otherwise a call. 0: not known.
- */
-static uint64_t pending_site(const struct frame *frame, const struct frame *top,
-			     const struct branch *b)
-{
-	uint64_t ip;
-
-	if (frame == top)
-		return b->from;
-	frame++;
-	if (frame->call.kind == CALL_SIGNAL)
-		return frame->resume_ip;
-	ip = frame->role ? frame->resume_ip : frame->return_ip;
-	return ip ? ip - 1 : 0;
-}
 
 /* True if an exception that leaves the callee of `site` comes to `pad`, at ip. */
 static bool leads_to(const struct stack *s, uint64_t site, const struct code_place *pad,
@@ -391,14 +307,24 @@ static bool may_hold(const struct function *function, const struct code_place *p
 		pad->function->kind == FUNCTION_UNKNOWN);
 }
 
+/*
+ * The innermost frame that takes the exception by this pad: the instruction that it is executing
+ * leads there. That is the branch of the top frame, the interrupted instruction below a signal,
+ * otherwise a call.
+ */
 static struct frame *find_catcher(const struct stack *s, const struct branch *b,
 				  const struct code_place *pad)
 {
-	struct frame *top = frames__top(s->frames), *frame = top;
+	struct frame *frame = stack__top(s);
+	uint64_t site = b->from;
 
-	while (frame && !(may_hold(frame->call.function, pad) &&
-			  leads_to(s, pending_site(frame, top, b), pad, b->to)))
-		frame = frames__caller(s->frames, frame);
+	while (frame && !(may_hold(frame->call.function, pad) && leads_to(s, site, pad, b->to))) {
+		struct frame *callee = frame;
+		uint64_t ip = callee->role ? callee->resume_ip : callee->return_ip;
+
+		frame = frames__caller(s->frames, callee);
+		site = callee->call.kind == CALL_SIGNAL ? callee->resume_ip : ip ? ip - 1 : 0;
+	}
 	return frame;
 }
 
@@ -416,30 +342,24 @@ static bool takes(void *ctx, const struct function *function, uint64_t return_ip
 	       leads_to(landed->s, return_ip - 1, &landed->pad, landed->b->to);
 }
 
-/* The number of frames above `catcher`, if the exception would have landed in each of them. */
-static size_t count_passed(const struct landed *landed, const struct stitched *end, size_t catcher,
-			   uint64_t pad)
+/*
+ * If this is the exception that landed last, and it would have landed in each frame above
+ * `catcher`, it was further down since the gap by their number: corrects the guess.
+ */
+static void mend_level(const struct landed *landed, struct stitcher *stitcher,
+		       struct waiting catcher)
 {
+	const struct stitched *end = &stitcher->ends[catcher.end];
+	uint64_t pad = stitcher__last_pad(stitcher, catcher.end);
 	struct landed before = {.s = landed->s, .b = &(struct branch){.to = pad}};
 	size_t n = end->stack.n;
 
-	if (!pad || !code_map__find(landed->s->map, pad, &before.pad))
-		return 0;
-	for (size_t i = catcher + 1; i < n; i++)
+	if (!pad || catcher.at + 1 == n || !code_map__find(landed->s->map, pad, &before.pad))
+		return;
+	for (size_t i = catcher.at + 1; i < n; i++)
 		if (!takes(&before, end->stack.v[i].function, stitched__left_at(end, i)))
-			return 0;
-	return n - 1 - catcher;
-}
-
-/* If this is the same exception, it was n frames further down since the gap: corrects the guess. */
-static void mend_level(const struct landed *landed, struct stitcher *stitcher,
-		       const struct waiting *catcher)
-{
-	uint64_t pad = stitcher__last_pad(stitcher, catcher->end);
-	size_t n = count_passed(landed, &stitcher->ends[catcher->end], catcher->at, pad);
-
-	if (n)
-		stitcher__sink(stitcher, catcher->end, n);
+			return;
+	stitcher__sink(stitcher, catcher.end, n - 1 - catcher.at);
 }
 
 /* Finds the innermost of the frames from before a gap whose pending call has that pad. */
@@ -459,14 +379,12 @@ struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
 	    takes(&landed, end->stack.v[catcher.at].function, stitched__left_at(end, catcher.at)))
 		return catcher;
 	catcher = stitcher__find(stitcher, takes, &landed);
-	if (catcher.end >= stitcher->n_ends)
-		return catcher;
 	/*
 	 * Every catch of a panic takes any panic; an exception that is thrown again may have
 	 * another type.
 	 */
-	if (by->resumes || by->left_by == LEFT_BY_PANIC)
-		mend_level(&landed, stitcher, &catcher);
+	if (catcher.end < stitcher->n_ends && (by->resumes || by->left_by == LEFT_BY_PANIC))
+		mend_level(&landed, stitcher, catcher);
 	return catcher;
 }
 
@@ -476,22 +394,14 @@ struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
  */
 uint32_t unwinding__count_below(const struct stack *s)
 {
-	size_t n = count_steps(s), shown = s->frames->open.n;
+	const struct frame *top = stack__top(s);
+	size_t n = top && s->steps.unwinder == top->index ? s->steps.n : 0;
+	size_t shown = s->frames->open.n;
 
-	for (size_t i = 0; i < shown; i++)
-		if (s->frames->open.v[i].call.kind != CALL_FUNCTION)
+	VEC_EACH(&s->frames->open, frame)
+		if (frame->call.kind != CALL_FUNCTION)
 			return 0;
 	return n >= shown ? (uint32_t)(n - (shown - 1)) : 0;
-}
-
-/* It is not known which calls the handler covers: takes the nearest frame of the function. */
-static struct frame *find_nearest(const struct stack *s, const struct function *function)
-{
-	struct frame *frame = frames__top(s->frames);
-
-	while (frame && frame->call.function != function)
-		frame = frames__caller(s->frames, frame);
-	return frame;
 }
 
 bool unwinding__find_pad(const struct stack *s, const struct branch *b, struct frame **frame,
@@ -505,7 +415,9 @@ bool unwinding__find_pad(const struct stack *s, const struct branch *b, struct f
 	kind = landing_pads__kind(pad.image, pad.vaddr);
 	if (kind == PAD_NONE && !(s->traps && ocaml_traps__has(s->traps, b->to)))
 		return false;
-	*frame = kind == PAD_NONE ? find_nearest(s, pad.function) : find_catcher(s, b, &pad);
+	/* Which calls OCaml's handler covers is not known: takes its function's nearest frame. */
+	*frame = kind == PAD_NONE ? frames__find(s->frames, stack__top(s), pad.function)
+				  : find_catcher(s, b, &pad);
 	*by = kind == PAD_EXCEPTION ? departure_of_exception(s->frames, *frame, pad.image)
 				    : unwinding__departure_to(s, *frame, LEFT_BY_RAISE);
 	return true;

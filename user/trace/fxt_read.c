@@ -277,8 +277,9 @@ int fxt_reader__next(struct fxt_reader *reader, struct fxt_read *read)
 			return -EBADMSG;
 		reader->n = bits(head, 4, 12) - 1;
 		reader->at = 0;
-		if (reader->n && read_words(reader, reader->words, reader->n) != 1)
-			return -EBADMSG;
+		err = reader->n ? read_words(reader, reader->words, reader->n) : 1;
+		if (err <= 0)
+			return err ?: -EBADMSG;
 		*read = (struct fxt_read){.category = "", .name = ""};
 		err = take_record(reader, head, read);
 	} while (!err);

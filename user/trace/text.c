@@ -67,7 +67,9 @@ int trace_text__write(const char *path, text_format_fn format, const struct call
 	/* sink__close() reports what could not be written. */
 	for (size_t i = 0; i < n && out && !err; i++)
 		err = format(out, &trees[i], base_ns);
-	if (out)
-		fclose(out);
+	if (out && fclose(out) && !err)
+		err = -errno;
+	if (err)
+		sink__fail(sink, err);
 	return sink__close(sink, bytes);
 }

@@ -60,6 +60,7 @@ void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats)
 	sum->unarmed += stats->unarmed;
 	sum->let_pass += stats->let_pass;
 	sum->unmeasured += stats->unmeasured;
+	sum->stalls += stats->stalls;
 	sum->evicted += stats->evicted;
 	sum->restarted += stats->restarted;
 	sum->keyless += stats->keyless;

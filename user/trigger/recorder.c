@@ -330,6 +330,11 @@ int recorder__gate(const struct recorder *r)
 	return bpf_program__fd(r->skel->progs.on_clock);
 }
 
+int recorder__switch_gate(const struct recorder *r)
+{
+	return bpf_program__fd(r->skel->progs.on_switch_stack);
+}
+
 void recorder__begin(struct recorder *r)
 {
 	for (size_t i = 0; i < r->n_cpus; i++)

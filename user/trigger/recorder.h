@@ -75,8 +75,13 @@ struct recorder_stack {
 bool recorder__find_stack(const struct recorder *recorder, const struct mt_record *record,
 			  struct recorder_stack *stack);
 
-/* The program that lets the target's samples pass: for PERF_EVENT_IOC_SET_BPF. */
+/*
+ * The program that lets the target's timed samples and page faults pass: for
+ * PERF_EVENT_IOC_SET_BPF.
+ */
 int recorder__gate(const struct recorder *recorder);
+/* The same for the stacks of switches. */
+int recorder__switch_gate(const struct recorder *recorder);
 
 void recorder__begin(struct recorder *recorder);
 void recorder__stop(struct recorder *recorder);
@@ -84,7 +89,7 @@ void recorder__stop(struct recorder *recorder);
 /* Counts of all CPUs since recorder__new(). */
 struct recorder_counts {
 	uint64_t switches; /* of the target's threads, away from a CPU */
-	uint64_t samples;  /* by the clock, and of minor page faults */
+	uint64_t samples;  /* by the clock, and of page faults */
 };
 /* 0 or -errno. */
 int recorder__count(const struct recorder *recorder, struct recorder_counts *counts);

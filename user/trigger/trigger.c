@@ -554,50 +554,67 @@ int trigger__sample_gate(const struct trigger *trigger)
 	return bpf_program__fd(trigger__skel(trigger)->progs.on_sample);
 }
 
-/* Maps a log. NULL with errno, which is 0 if there is no such log. The caller calls munmap(). */
-static const void *map_log(const struct bpf_map *map, size_t size)
+/* Reads a log's valid entries, one after the other. */
+struct log_reader {
+	const char *log; /* NULL: there is no such log */
+	size_t size, n, next;
+};
+
+/* 0 or -errno. Call log_reader__close() in any case. */
+static int log_reader__open(struct log_reader *r, const struct bpf_map *map, size_t size, size_t n)
 {
 	void *p;
 
-	errno = 0;
+	*r = (struct log_reader){.size = size, .n = n};
 	if (!bpf_map__autocreate(map))
-		return NULL;
-	p = mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
-	return p == MAP_FAILED ? NULL : p;
+		return 0;
+	p = mmap(NULL, n * size, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	r->log = p;
+	return 0;
+}
+
+static void log_reader__close(struct log_reader *r)
+{
+	if (r->log)
+		munmap((void *)r->log, r->n * r->size);
+}
+
+/* Copies the next valid entry. False: there is none. */
+static bool log_reader__next(struct log_reader *r, void *entry)
+{
+	while (r->log && r->next < r->n)
+		if (log_entry__copy(entry, r->log + r->size * r->next++, r->size))
+			return true;
+	return false;
 }
 
 static int take_log(const struct bpf_map *map, int (*take)(void *ctx, const struct mt_entry *entry),
 		    void *ctx)
 {
-	const size_t size = sizeof(struct mt_entry) * MT_ENTRY_LOG;
-	const struct mt_entry *entries = map_log(map, size);
 	struct mt_entry entry;
-	int err = 0;
+	struct log_reader log;
+	int err = log_reader__open(&log, map, sizeof(entry), MT_ENTRY_LOG);
 
-	if (!entries)
-		return -errno;
-	for (size_t i = 0; i < MT_ENTRY_LOG && !err; i++)
-		if (log_entry__copy(&entry, &entries[i], sizeof(entry)))
-			err = take(ctx, &entry);
-	munmap((void *)entries, size);
+	while (!err && log_reader__next(&log, &entry))
+		err = take(ctx, &entry);
+	log_reader__close(&log);
 	return err;
 }
 
 int trigger__go_stacks(const struct trigger *trigger, bool of_parks,
 		       int (*take)(void *ctx, const struct mt_go_stack *stack), void *ctx)
 {
-	const size_t size = sizeof(struct mt_go_stack) * MT_GO_STACKS;
-	const struct mt_go_stack *log = map_log(
-		of_parks ? trigger->skel->maps.park_stacks : trigger->skel->maps.ready_log, size);
+	const struct trigger_bpf *skel = trigger__skel(trigger);
 	struct mt_go_stack stack;
-	int err = 0;
+	struct log_reader log;
+	int err = log_reader__open(&log, of_parks ? skel->maps.park_stacks : skel->maps.ready_log,
+				   sizeof(stack), MT_GO_STACKS);
 
-	if (!log)
-		return -errno;
-	for (size_t i = 0; i < MT_GO_STACKS && !err; i++)
-		if (log_entry__copy(&stack, &log[i], sizeof(stack)))
-			err = take(ctx, &stack);
-	munmap((void *)log, size);
+	while (!err && log_reader__next(&log, &stack))
+		err = take(ctx, &stack);
+	log_reader__close(&log);
 	return err;
 }
 

@@ -74,7 +74,9 @@ static int grow_index(struct hash_index *index)
 {
 	struct hash_index bigger = {.cap = index->cap ? 2 * index->cap : FIRST_CAP};
 
-	bigger.slots = calloc(bigger.cap, sizeof(*bigger.slots));
+	/* The old slots stay until the new ones are filled. */
+	if (is_allowed(0, bigger.cap, sizeof(*bigger.slots)))
+		bigger.slots = calloc(bigger.cap, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < index->cap; i++)

@@ -454,20 +454,19 @@ static int put_cause(const struct page *page, size_t i)
 	for (size_t k = 0; k < pattern->entries.n; k++) {
 		size_t at = (size_t)(pattern->entries.v[k].summary - page->p->summaries);
 
-		if (!pattern->entries.v[k].is_main)
+		if (!page->is_shown[at])
+			left++;
+		else if (!pattern->entries.v[k].is_main)
 			fprintf(out,
 				"<p class=\"note\">also in <a href=\"#capture-%zu\">a "
 				"capture</a> that has a larger cause</p>\n",
 				at);
-		else if (page->is_shown[at])
-			put_capture(page, at, i);
 		else
-			left++;
+			put_capture(page, at, i);
 	}
 	if (left)
-		fprintf(out,
-			"<p class=\"note\">%zu captures with a smaller excess are left out</p>\n",
-			left);
+		fprintf(out, "<p class=\"note\">%zu capture%s with a smaller excess left out</p>\n",
+			left, left == 1 ? "" : "s");
 	fputs("</section>\n", out);
 	return err;
 }

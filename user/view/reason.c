@@ -178,7 +178,7 @@ static void add_cpu(struct causes *c)
 static void add_rows(struct causes *c, enum row_kind row_kind, enum cause_kind kind)
 {
 	struct cause all = {.kind = kind};
-	size_t named = c->n;
+	bool is_named = false;
 
 	VEC_EACH_WHILE(&c->r->rows, row, row->extra_ns > 0) {
 		if (row->kind != row_kind)
@@ -186,10 +186,12 @@ static void add_rows(struct causes *c, enum row_kind row_kind, enum cause_kind k
 		all.ns += row->extra_ns;
 		if (!all.row)
 			all.row = row;
-		if (kind == CAUSE_BLOCKED && row->extra_ns >= c->least_ns)
+		if (kind == CAUSE_BLOCKED && row->extra_ns >= c->least_ns) {
 			add(c, &(struct cause){.kind = kind, .ns = row->extra_ns, .row = row});
+			is_named = true;
+		}
 	}
-	if (c->n == named && all.row)
+	if (!is_named && all.row)
 		add(c, &all);
 }
 

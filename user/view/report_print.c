@@ -214,7 +214,7 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 
 	if (hit->function || hit->probe)
 		cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
-	cJSON_AddStringToObject(object, "reason", hit_mark__reason(hit) ?: "delay");
+	cJSON_AddStringToObject(object, "reason", hit_mark__reason(hit) ?: "none");
 	json__add_number(object, "value_ns", hit->value_ns);
 	if (hit->cpu_measure == MT_CPU_ON)
 		json__add_number(object, "on_cpu_ns", hit->value_ns - hit->off_cpu_ns);

@@ -711,6 +711,26 @@ static void test_one_that_is_over_makes_room(void **state)
 		    "c 110-120 inferred-start inferred-end\n");
 }
 
+/* The one before on its track has called getcontext(), to which nothing goes back any more. */
+static void test_a_forgotten_one_leaves_no_landings(void **state)
+{
+	struct thread *t = *state;
+
+	t->stack->coroutines.max = 1;
+	begin(t, MAIN);
+	go(t, MAIN + 0x10, A);
+	call(t, A + 0x20, GETCONTEXT);
+	ret(t, GETCONTEXT + 0x10, A + 0x25);
+	go(t, A + 0x30, MAIN + 0x15);
+	go(t, MAIN + 0x20, C);
+	assert_on_top(t, "c", 0);
+	call(t, C + 0x10, SETCONTEXT);
+	ret(t, SETCONTEXT + 0x20, MAIN + 0x25);
+	assert_on_top(t, "main", 0);
+	/* Nothing can go back to it: it has ended, and does not wait. */
+	assert_int_equal(t->stack->coroutines.others.v[0]->state, COROUTINE_OVER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -731,6 +751,7 @@ int main(void)
 		TEST(test_of_too_many_the_one_that_waits_longest_is_forgotten),
 		TEST(test_the_one_that_ran_last_is_not_forgotten_first),
 		TEST(test_one_that_is_over_makes_room),
+		TEST(test_a_forgotten_one_leaves_no_landings),
 		TEST(test_gaps),
 		TEST(test_one_that_began_in_the_gap),
 		TEST(test_a_frame_in_another_ones_place),

@@ -168,6 +168,38 @@ static void test_too_many_fibers(void **state)
 	assert_int_equal(running_stack(t->stack), 4);
 }
 
+/*
+ * B's fiber has resumed another fiber than the kept one of A, and there is no track for the other
+ * one but that of B's, which waits for it.
+ */
+static void test_the_one_that_resumes_is_forgotten(void **state)
+{
+	struct thread *t = *state;
+
+	t->stack->coroutines.max = 2;
+	run(t, MAIN + 0x10, A);
+	perform(t, A + 0x10, HANDLER_2);
+	ret(t, HANDLER_2 + 0x10, MAIN + 0x15);
+	run(t, MAIN + 0x10, B);
+	resume(t, B + 0x10, A + 0x15);
+	assert_int_equal(running_stack(t->stack), 1);
+	call(t, A + 0x20, B);
+	ret(t, B + 0x10, A + 0x25);
+	ret(t, A + 0x30, C + 0x15);
+	assert_on_top(t, "c", -1);
+	assert_int_equal(running_stack(t->stack), 3);
+	assert_int_equal(t->stack->coroutines.running->number, 2);
+	/* It is not known who waits for it: not the fiber itself, which would be an endless chain.
+	 */
+	assert_null(t->stack->coroutines.running->parent);
+	perform(t, C + 0x20, HANDLER_2);
+	assert_on_top(t, "handler_2", 0);
+	assert_true(running_stack(t->stack) != 3);
+	resume(t, HANDLER_2 + 0x10, C + 0x25);
+	assert_on_top(t, "c", -1);
+	assert_int_equal(running_stack(t->stack), 3);
+}
+
 static void test_calls_of_any_length(void **state)
 {
 	struct thread *t = *state;
@@ -298,6 +330,7 @@ int main(void)
 		TEST(test_handlers_from_before_the_trace),
 		TEST(test_a_handler_from_before_the_trace),
 		TEST(test_too_many_fibers),
+		TEST(test_the_one_that_resumes_is_forgotten),
 		TEST(test_random_effects_give_trees),
 		TEST(test_calls_of_any_length),
 		TEST(test_a_gap_in_a_fiber),

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <unistd.h>
 
 #include "said.h"
@@ -207,6 +208,25 @@ static void test_max_overhead_does_not_raise_what_the_lookback_needs(void **stat
 	assert_int_equal(o.hz, 75);
 }
 
+/* Who has given the rate needs only to leave out the other option. */
+static void test_the_hint_knows_what_was_given(void **state)
+{
+	struct sample_options given = {.max_overhead_ppm = 10000, .rate = 50},
+			      automatic = {.max_overhead_ppm = 10000, .rate = SAMPLE_RATE_AUTO};
+	struct stderr_capture said;
+	const char *text;
+
+	stderr_capture__begin(&said);
+	assert_int_equal(overhead__refuse(&given, -EBUSY), -EBUSY);
+	text = stderr_capture__end(&said);
+	ASSERT_ERROR(text, TEXT_cannot_measure_samples,
+		     "other work on this machine disturbs the measurement");
+	ASSERT_HINT(text, TEXT_leave_out_max_overhead, 50);
+	stderr_capture__begin(&said);
+	assert_int_equal(overhead__refuse(&automatic, -EBUSY), -EBUSY);
+	ASSERT_HINT(stderr_capture__end(&said), TEXT_set_sample_rate);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +242,7 @@ int main(void)
 		cmocka_unit_test(test_a_threshold_near_the_cost_of_a_sample_is_warned_of),
 		cmocka_unit_test(test_the_default_is_lower_where_samples_are_dear),
 		cmocka_unit_test(test_a_load_is_what_was_done_meanwhile),
+		cmocka_unit_test(test_the_hint_knows_what_was_given),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

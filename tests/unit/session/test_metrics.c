@@ -199,23 +199,23 @@ static void test_a_threshold_that_is_not_learned_yet(void **state)
 
 static void test_counters_of_several_targets_add_up(void **state)
 {
-	struct mt_stats sum = {.hits = 1, .max_ns = 9, .sum_ns = 10, .unarmed = 1};
-	struct mt_stats more = {.hits = 2,
-				.triggers = 3,
-				.dropped = 4,
-				.max_ns = 5,
-				.sum_ns = 6,
-				.unarmed = 7,
-				.hist = {[3] = 8}};
+	/* All members have the same type: none can be forgotten here. */
+	union {
+		struct mt_stats stats;
+		uint64_t members[sizeof(struct mt_stats) / sizeof(uint64_t)];
+	} sum = {0}, more;
+	const size_t max = offsetof(struct mt_stats, max_ns) / sizeof(uint64_t);
 
-	mt_stats__add(&sum, &more);
-	assert_int_equal(sum.hits, 3);
-	assert_int_equal(sum.triggers, 3);
-	assert_int_equal(sum.dropped, 4);
-	assert_int_equal(sum.max_ns, 9);
-	assert_int_equal(sum.sum_ns, 16);
-	assert_int_equal(sum.unarmed, 8);
-	assert_int_equal(sum.hist[3], 8);
+	for (size_t i = 0; i < sizeof(more) / sizeof(uint64_t); i++)
+		more.members[i] = i + 1;
+	mt_stats__add(&sum.stats, &more.stats);
+	mt_stats__add(&sum.stats, &more.stats);
+	for (size_t i = 0; i < sizeof(sum) / sizeof(uint64_t); i++)
+		if (sum.members[i] != (i == max ? 1 : 2) * (i + 1))
+			fail_msg("member %zu: %llu", i, (unsigned long long)sum.members[i]);
+	more.stats.max_ns = 1;
+	mt_stats__add(&sum.stats, &more.stats);
+	assert_int_equal(sum.stats.max_ns, max + 1);
 }
 
 static void expect_refused(const char *address)

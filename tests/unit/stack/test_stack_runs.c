@@ -2,6 +2,29 @@
 /* Segments that hang together, and what shows only later where they belong. */
 #include "stack_fixture.h"
 
+/* main calls a, which calls b. */
+static void begin_in_b(struct thread *t)
+{
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	call(t, A + 0x10, B);
+}
+
+/* And b calls a again. */
+static void begin_in_second_a(struct thread *t)
+{
+	begin_in_b(t);
+	call(t, B + 0x10, A);
+}
+
+/* From the second a, by all of these. */
+static void return_to_main(struct thread *t)
+{
+	ret(t, A + 0x40, B + 0x15);
+	ret(t, B + 0x40, A + 0x15);
+	ret(t, A + 0x40, MAIN + 0x15);
+}
+
 /* Either a may be meant, until a segment shows what is below both. */
 static void test_a_later_segment_tells_which_frame_was_meant(void **state)
 {
@@ -33,10 +56,7 @@ static void test_callers_that_show_one_by_one(void **state)
 {
 	struct thread *t = *state;
 
-	begin(t, MAIN);
-	call(t, MAIN + 0x10, A);
-	call(t, A + 0x10, B);
-	call(t, B + 0x10, A);
+	begin_in_second_a(t);
 	gap(t, GAP_OVERFLOW);
 	begin(t, C);
 	ret(t, C + 0x10, HANDLER + 0x15);
@@ -62,9 +82,7 @@ static void test_a_run_on_a_run_on_a_run(void **state)
 {
 	struct thread *t = *state;
 
-	begin(t, MAIN);
-	call(t, MAIN + 0x10, A);
-	call(t, A + 0x10, B);
+	begin_in_b(t);
 	gap(t, GAP_OVERFLOW);
 	begin(t, C);
 	ret(t, C + 0x10, HANDLER + 0x25);
@@ -122,9 +140,7 @@ static void test_what_may_be_on_later_frames_is_not_put_on_earlier_ones(void **s
 {
 	struct thread *t = *state;
 
-	begin(t, MAIN);
-	call(t, MAIN + 0x10, A);
-	call(t, A + 0x10, B);
+	begin_in_b(t);
 	gap(t, GAP_OVERFLOW);
 	begin(t, C);
 	ret(t, C + 0x10, HANDLER + 0x25);
@@ -153,10 +169,7 @@ static void test_on_frames_that_a_later_segment_began_with(void **state)
 {
 	struct thread *t = *state;
 
-	begin(t, MAIN);
-	call(t, MAIN + 0x10, A);
-	call(t, A + 0x10, B);
-	call(t, B + 0x10, A);
+	begin_in_second_a(t);
 	gap(t, GAP_OVERFLOW);
 	begin(t, C);
 	gap(t, GAP_OVERFLOW);
@@ -164,9 +177,7 @@ static void test_on_frames_that_a_later_segment_began_with(void **state)
 	ret(t, HANDLER_2 + 0x20, C + 0x15);
 	ret(t, C + 0x20, HANDLER + 0x15);
 	ret(t, HANDLER + 0x20, A + 0x35);
-	ret(t, A + 0x40, B + 0x15);
-	ret(t, B + 0x40, A + 0x15);
-	ret(t, A + 0x40, MAIN + 0x15);
+	return_to_main(t);
 	assert_finished(t, "main 10-140 inferred-start inferred-end inferred\n"
 			   "  a 20-140 inferred\n"
 			   "    b 30-130 inferred\n"
@@ -183,10 +194,7 @@ static void test_a_frame_that_has_ended_is_not_continued(void **state)
 {
 	struct thread *t = *state;
 
-	begin(t, MAIN);
-	call(t, MAIN + 0x10, A);
-	call(t, A + 0x10, B);
-	call(t, B + 0x10, A);
+	begin_in_second_a(t);
 	gap(t, GAP_OVERFLOW);
 	begin(t, C);
 	jump(t, C + 0x20, B);
@@ -195,9 +203,7 @@ static void test_a_frame_that_has_ended_is_not_continued(void **state)
 	ret(t, HANDLER_2 + 0x20, C + 0x15);
 	ret(t, C + 0x20, HANDLER + 0x15);
 	ret(t, HANDLER + 0x20, A + 0x35);
-	ret(t, A + 0x40, B + 0x15);
-	ret(t, B + 0x40, A + 0x15);
-	ret(t, A + 0x40, MAIN + 0x15);
+	return_to_main(t);
 	assert_finished(t, "main 10-150 inferred-start inferred-end inferred\n"
 			   "  a 20-150 inferred\n"
 			   "    b 30-140 inferred\n"
@@ -274,18 +280,13 @@ static void test_what_was_there_all_the_time_has_not_begun_anew(void **state)
 {
 	struct thread *t = *state;
 
-	begin(t, MAIN);
-	call(t, MAIN + 0x10, A);
-	call(t, A + 0x10, B);
-	call(t, B + 0x10, A);
+	begin_in_second_a(t);
 	gap(t, GAP_OVERFLOW);
 	begin(t, A + 0x20);
 	call(t, A + 0x10, B);
 	gap(t, GAP_OVERFLOW);
 	begin(t, A + 0x30);
-	ret(t, A + 0x40, B + 0x15);
-	ret(t, B + 0x40, A + 0x15);
-	ret(t, A + 0x40, MAIN + 0x15);
+	return_to_main(t);
 	assert_finished(t, "main 10-120 inferred-start inferred-end inferred\n"
 			   "  a 20-120 inferred\n"
 			   "    b 30-110 inferred\n"
@@ -300,10 +301,7 @@ static void test_of_those_that_have_ended_the_lowest_ran_between(void **state)
 {
 	struct thread *t = *state;
 
-	begin(t, MAIN);
-	call(t, MAIN + 0x10, A);
-	call(t, A + 0x10, B);
-	call(t, B + 0x10, A);
+	begin_in_second_a(t);
 	call(t, A + 0x20, HANDLER);
 	call(t, HANDLER + 0x10, A);
 	gap(t, GAP_OVERFLOW);

@@ -94,6 +94,31 @@ static void test_an_array_grows_as_far_as_it_may(void **state)
 	VEC_FINI(&list);
 }
 
+static void test_an_index_grows_as_far_as_it_may(void **state)
+{
+	struct hash_index index = {0};
+	uint32_t n = 0;
+	int err;
+
+	not_with_own_allocator();
+	memory_limit__set(10 * MIB);
+	while (!(err = hash_index__add(&index, hash__mix(0, n + 1), n + 1)) && n < 10 * MIB)
+		n++;
+	assert_int_equal(err, -ENOMEM);
+	/* While it grows, the old slots are needed as well. */
+	assert_in_range(index.cap * sizeof(*index.slots), 3 * MIB, 10 * MIB);
+	for (uint32_t i = 0; i < n; i++) {
+		size_t at = 0;
+		uint32_t found;
+
+		do
+			found = hash_index__next(&index, hash__mix(0, i + 1), &at);
+		while (found && found != i + 1);
+		assert_int_equal(found, i + 1);
+	}
+	hash_index__fini(&index);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, no_limit)
@@ -104,6 +129,7 @@ int main(void)
 		TEST(test_little_is_looked_at_now_and_then),
 		TEST(test_of_the_machine_most_but_not_all),
 		TEST(test_an_array_grows_as_far_as_it_may),
+		TEST(test_an_index_grows_as_far_as_it_may),
 	};
 
 	return cmocka_run_group_tests_name("memory_limit", tests, NULL, NULL);

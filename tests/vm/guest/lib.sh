@@ -31,8 +31,8 @@ start() {
 	pids+=("$pid")
 	disown # no "Killed" in the results
 	# Until it is the program, and not the shell that becomes it; where it is one, for a second.
-	for _ in $(seq 50); do
-		[ "$(readlink "/proc/$pid/exe")" = "$(readlink /proc/$$/exe)" ] || break
+	for _ in {1..50}; do
+		[ "/proc/$pid/exe" -ef "/proc/$$/exe" ] || break
 		sleep 0.02
 	done
 }
@@ -59,7 +59,9 @@ decodes() {
 
 # How many instructions have been stepped.
 steps() {
-	cat /sys/module/softpt/parameters/steps
+	local n
+	read -r n </sys/module/softpt/parameters/steps
+	echo "$n"
 }
 
 # Waits until something is stepped.
@@ -115,14 +117,31 @@ begin() {
 	start bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$@" -scale small
 }
 
+# True with run's -all: each kernel shows everything then.
+shows_all() {
+	grep -qw 'vm\.all' /proc/cmdline
+}
+
 # shown_by SERIES: true on the kernel that shows what does not depend on the kernel, and on each with run's -all.
 shown_by() {
-	[[ $(uname -r) == "$1".* ]] || grep -qw 'vm\.all' /proc/cmdline
+	[[ $(uname -r) == "$1".* ]] || shows_all
 }
 
 # True where no probe is left in tracefs.
 no_probe() {
-	[ -z "$(cat /sys/kernel/tracing/uprobe_events)" ]
+	! read -r _ </sys/kernel/tracing/uprobe_events
+}
+
+# wait_for PATTERN FILE: for twenty seconds and more, until the file matches; each of its lines follows a newline. Without
+# a program: to run one takes a twentieth of a second here, which what it waits for does not get.
+wait_for() {
+	local text=
+	for _ in {1..200}; do
+		[ ! -e "$2" ] || read -r -d '' text <"$2"
+		[[ ! $'\n'$text =~ $1 ]] || return 0
+		sleep 0.1
+	done
+	return 1
 }
 
 # Where the program's own code is in a process: "PID START END".

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Where a thread may lose its CPU within a probe's program, and another one hits the same probe there, durations are
 # still right: none of seconds.
+# tests/live/test_trigger.c, which 25-trigger runs on each kernel, checks where such programs have their stacks. This test
+# needs chance and many hits to see a stack that two of them share.
 # only: newest
+# nightly
 . /tests/vm/lib.sh
 cd /tmp || exit 1
 mount -t debugfs none /sys/kernel/debug 2>/dev/null

@@ -5,10 +5,7 @@
 start /build/programs/stalls deadlock
 mtbpf record -source sample -pid "$pid" -symbol transfer -stall-thresh 500ms -timeout 60s -o /tmp/x.mtbpf >/tmp/log 2>&1 &
 waiting=$!
-for _ in $(seq 200); do
-	! grep -q 'waiting for a thread' /tmp/log || break
-	sleep 0.1
-done
+wait_for 'waiting for a thread' /tmp/log
 sleep 0.5
 kill -USR1 "$pid"
 wait "$waiting" || fail "status $? $(cat /tmp/log)"
@@ -25,10 +22,7 @@ start /build/programs/stalls read
 mtbpf record -source sample -pid "$pid" -symbol request_begin -delay-thresh 1000s -stall-thresh 2s -timeout 6s \
 	-o /tmp/y.mtbpf >/tmp/log 2>&1 &
 waiting=$!
-for _ in $(seq 200); do
-	! grep -q 'also waiting for' /tmp/log || break
-	sleep 0.1
-done
+wait_for 'also waiting for' /tmp/log
 kill -STOP "$pid"
 sleep 3.5
 kill -CONT "$pid"
@@ -47,10 +41,7 @@ need_pmu
 start /build/programs/stalls deadlock
 mtbpf record -source pt -multi-thread -pid "$pid" -symbol transfer -stall-thresh 500ms -timeout 60s -o /tmp/p.mtbpf >/tmp/log 2>&1 &
 waiting=$!
-for _ in $(seq 200); do
-	! grep -q 'waiting for a thread' /tmp/log || break
-	sleep 0.1
-done
+wait_for 'waiting for a thread' /tmp/log
 sleep 0.5
 kill -USR1 "$pid"
 wait "$waiting" || fail "status $? $(cat /tmp/log)"

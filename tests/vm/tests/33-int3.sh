@@ -3,7 +3,7 @@
 # An int3 leaves a FUP and a TIP.PGD, or the TIP.PGD alone: our own probes show no gap either way.
 . /tests/vm/lib.sh
 need_pmu
-start /build/programs/service -scale small
+start /build/programs/service -scale small -pause 2ms
 fup=/sys/module/softpt/parameters/int3_fup
 
 # attach NAME FUP: the summary is in $out. The probe is hit by other calls, too: the trace goes on there.

@@ -5,9 +5,9 @@
 need_pmu
 cd /tmp || exit 1
 mkdir -p /sys/fs/cgroup/box
-start /build/programs/tailcalls -scale small
+start /build/programs/tailcalls -scale small -pause 1ms
 echo "$pid" >/sys/fs/cgroup/box/cgroup.procs
-start /build/programs/service -scale small
+start /build/programs/service -scale small -pause 1ms
 
 # perf takes seconds to start here: NAME.perf has all that is asked of it, a branch a line, "COMM TID".
 # same_threads NAME: mtbpf decodes what perf does: each thread's branches, but for some at its ends. Not
@@ -44,6 +44,6 @@ record all -a
 record cgroup -a -G box
 [[ $tasks = *tailcalls* ]] || fail "the cgroup's program was not traced"
 [[ $tasks != *service* ]] || fail "another program was traced"
-start /build/programs/threads -scale small
+start /build/programs/threads -scale small -pause 1ms
 record process -p "$pid"
 [[ ($tasks = *threads* || $tasks = *worker-*) && $tasks != *service* ]] || fail "not the process was traced"

@@ -4,7 +4,7 @@
 . /tests/vm/lib.sh
 need_pmu
 cd /tmp || exit 1
-start /build/programs/service -scale small
+start /build/programs/service -scale small -pause 1ms
 target=$pid
 start perf record -B -e intel_pt//u -m,8K -o full.data -p "$target"
 recorder=$pid

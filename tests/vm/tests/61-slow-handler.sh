@@ -14,7 +14,7 @@ for function in perf_trace_buf_alloc perf_tp_event perf_trace_run_bpf_submit __p
 		must eval "echo 1 >events/slow/${function}_$i/enable"
 	done
 done
-start /build/programs/service -scale small
+start /build/programs/service -scale small -pause 2ms
 mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 5ms -timeout 60s -freeze pause -multi-snapshot 10 \
 	-snapshot-size 64K -q -o /tmp/s.fxt >/tmp/out 2>/tmp/err || fail "$(cat /tmp/err)"
 # Each snapshot ends where its hit was, at the probe. One that was hit as soon as it was armed may be empty.

@@ -3,7 +3,7 @@
 # only: 6.1
 . /tests/vm/lib.sh
 need_pmu
-start /build/programs/threads -scale small
+start /build/programs/threads -scale small -pause 5ms -table-size 3000
 sleep 0.5
 must mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 60ms -timeout 30s -multi-thread \
 	-o /tmp/t.fxt >/tmp/out 2>/tmp/err
@@ -20,14 +20,14 @@ must kill -0 "$pid"
 mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 100s -multi-thread -o /tmp/k.fxt 2>/tmp/err &
 tool=$!
 for _ in $(seq 100); do
-	[ -n "$(cat /sys/kernel/tracing/uprobe_events)" ] && break
+	no_probe || break
 	sleep 0.1
 done
 sleep 0.5
 [ -n "$(cat /sys/kernel/tracing/uprobe_events)" ] || fail "there was no probe to begin with"
 kill -9 "$tool"
 for _ in $(seq 50); do
-	[ -z "$(cat /sys/kernel/tracing/uprobe_events)" ] && break
+	no_probe && break
 	sleep 0.1
 done
 [ -z "$(cat /sys/kernel/tracing/uprobe_events)" ] || fail "a probe is left after kill -9"

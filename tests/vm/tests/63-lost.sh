@@ -13,10 +13,7 @@ mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 100s -timeout 60s \
 	-timer-resolution custom:noretcomp -o /tmp/l.fxt \
 	>/tmp/out 2>/tmp/err &
 tool=$!
-for _ in $(seq 200); do
-	! grep -q '^waiting' /tmp/err || break
-	sleep 0.1
-done
+wait_for $'\nwaiting' /tmp/err
 # Little runs, since perf takes its time to dump it all.
 runs_a_while() {
 	kill -CONT "$pid"

@@ -3,7 +3,7 @@
 # only: 6.1
 . /tests/vm/lib.sh
 need_pmu
-start /build/programs/service -scale small
+start /build/programs/service -scale small -pause 2ms
 attach() {
 	mtbpf attach -pid "$pid" -symbol one_iter -timeout 30s -o /tmp/l.fxt "$@" >/tmp/out 2>/tmp/err
 }

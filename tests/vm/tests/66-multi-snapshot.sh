@@ -3,12 +3,12 @@
 # only: 6.1
 . /tests/vm/lib.sh
 need_pmu
-start /build/programs/service -scale small
+start /build/programs/service -scale small -pause 2ms
 methods=refresh
 if has_aux_pause; then methods="pause refresh"; fi
 for method in $methods; do
 	mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 5ms -timeout 45s -freeze "$method" \
-		-multi-snapshot 20 -v -snapshot-size 64K -o /tmp/m.fxt >/tmp/out 2>/tmp/err ||
+		-multi-snapshot 20 -v -snapshot-size 16K -o /tmp/m.fxt >/tmp/out 2>/tmp/err ||
 		fail "status $? $(cat /tmp/err)"
 	hits=$(grep -c '^hit ' /tmp/out)
 	[ "$hits" = 20 ] || fail "$hits hits"

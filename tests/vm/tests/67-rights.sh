@@ -4,12 +4,12 @@
 # only: 6.12
 . /tests/vm/lib.sh
 need_pmu
-start /build/programs/service -scale small
+start /build/programs/service -scale small -pause 2ms
 service=$pid
 mkdir -p /tmp/cgroup2
 mount -t cgroup2 none /tmp/cgroup2 2>/dev/null
 mkdir -p /tmp/cgroup2/of-rights
-begin /tmp/cgroup2/of-rights /build/programs/service
+begin /tmp/cgroup2/of-rights /build/programs/service -pause 2ms
 
 # record CAPABILITIES OPTION...: what it says is in $said.
 record() {

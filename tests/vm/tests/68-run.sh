@@ -14,11 +14,10 @@ mtbpf decode /tmp/t.mtbpf -print calls | grep -q '\[busybox\|\[true\|_start' || 
 
 # A thread that began after the execve triggers, and its own ring has recorded it. The program runs on after that.
 mtbpf run -multi-thread -symbol one_iter -delay-thresh 60ms -timeout 60s -o /tmp/m.fxt -- \
-	/build/programs/threads -scale small >/tmp/out 2>/tmp/err &
+	/build/programs/threads -scale small -pause 5ms -table-size 3000 >/tmp/out 2>/tmp/err &
 tool=$!
-for _ in $(seq 900); do
-	! grep -q '^the program runs on' /tmp/err || break
-	sleep 0.1
+for _ in {1..4}; do
+	! wait_for $'\nthe program runs on' /tmp/err || break
 done
 program=$(sed -n 's/^the program runs on as process \([0-9]*\);.*/\1/p' /tmp/err)
 kill "$program" || fail "it does not run on: $(cat /tmp/err)"

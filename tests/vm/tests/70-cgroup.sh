@@ -26,10 +26,7 @@ ends_with_hit() {
 
 # A thread that was stopped hits too late: not as soon as recording begins, as one that waits for a CPU may.
 hit_late() {
-	for _ in $(seq 100); do
-		! grep -q '^waiting' err || break
-		sleep 0.1
-	done
+	wait_for $'\nwaiting' err
 	sleep 1
 	kill -STOP "$a" "$b"
 	sleep 0.8

@@ -9,8 +9,8 @@ target=$pid
 echo 1 >/proc/sys/net/core/bpf_jit_kallsyms
 start mtbpf attach -pid "$target" -symbol one_iter -delay-thresh 100s -o /tmp/a.fxt
 attached=$pid
-for _ in $(seq 50); do
-	! grep -q '\[bpf\]' /proc/kallsyms || break
+for _ in $(seq 200); do
+	no_probe || break
 	sleep 0.1
 done
 must grep -q 'on_hit.*\[bpf\]' /proc/kallsyms

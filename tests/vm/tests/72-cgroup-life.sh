@@ -25,10 +25,7 @@ start /build/programs/service -scale small; late=$pid
 : >err
 mtbpf record -cgroup $box -timeout 60s -snapshot-size 64K -o join.mtbpf >out 2>err &
 tool=$!
-for _ in $(seq 100); do
-	! grep -q '^recording' err || break
-	sleep 0.1
-done
+wait_for $'\nrecording' err
 echo "$late" >$box/cgroup.procs
 # Until it has had a CPU for a while: the rings are small.
 ran() { cut -d' ' -f1 "/proc/$late/schedstat"; }
@@ -68,10 +65,7 @@ sleep 0.5
 start /bin/busybox sh -c 'kill -STOP $$; for i in 1 2 3 4 5 6 7 8; do sleep 60 & done; wait'; forks=$pid
 mtbpf record -pid "$forks" -children -snapshot-size 64K -max-memory 192K -timeout 10s -o n.mtbpf 2>err &
 tool=$!
-for _ in $(seq 100); do
-	grep -q '^recording' err && break
-	sleep 0.1
-done
+wait_for $'\nrecording' err
 kill -CONT "$forks"
 wait "$tool"
 [ $? = 3 ] || fail "-max-memory 192K: $(cat err)"

@@ -8,7 +8,7 @@ cd /tmp || exit 1
 
 # eventually COMMAND...: within ten seconds and more.
 eventually() {
-	for _ in $(seq 500); do
+	for _ in {1..500}; do
 		"$@" && return
 		sleep 0.02
 	done
@@ -164,7 +164,7 @@ nothing_left
 whole x.mtbpf
 
 way="full disk"
-mkdir small
+mkdir -p small
 must mount -t tmpfs -o size=64k none small
 record -symbol one_iter -delay-thresh 1000s -o small/x.mtbpf
 dd if=/dev/zero of=small/fill bs=1k count=60 2>/dev/null
@@ -178,6 +178,8 @@ umount small
 way="killed for memory"
 box=/sys/fs/cgroup/ways-out
 echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+# An attempt that failed may have left it, with a count of its own.
+rmdir $box 2>/dev/null
 must mkdir $box
 record -symbol one_iter -delay-thresh 1000s
 echo 0 >$box/memory.max

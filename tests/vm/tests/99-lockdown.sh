@@ -6,7 +6,7 @@ need_pmu
 mount -t securityfs securityfs /sys/kernel/security
 [ -e /sys/kernel/security/lockdown ] || skip "this kernel has no lockdown"
 must eval 'echo confidentiality >/sys/kernel/security/lockdown'
-start /build/programs/service -scale small
+start /build/programs/service -scale small -pause 2ms
 mtbpf attach -pid "$pid" -trace-include-kernel -timeout 1s -o /tmp/k.fxt 2>/tmp/err &&
 	fail "kcore can be read"
 cat /tmp/err

@@ -17,13 +17,17 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* Returns 0 also if the process has ended: of several processes, some may have. */
+/* Returns -ESRCH if the process has ended. */
 static int add_process(struct followed *f, pid_t pid)
 {
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int fd;
 
+	for (size_t i = 0; i < f->processes.n; i++)
+		if (f->processes.v[i].pid == pid)
+			return 0;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0)
-		return errno == ESRCH ? 0 : -errno;
+		return -errno;
 	if (VEC_ADD(&f->processes, (struct followed_process){.pid = pid, .fd = fd})) {
 		close(fd);
 		return -ENOMEM;
@@ -49,8 +53,12 @@ int followed__open(struct followed *f, const struct source_config *config,
 		return 0;
 	err = config->pids ? pid_set__add_all(&f->pids, config->pids)
 			   : pid_set__add(&f->pids, config->pid);
-	for (size_t i = 0; i < f->pids.n && !err; i++)
+	for (size_t i = 0; i < f->pids.n && !err; i++) {
 		err = add_process(f, f->pids.v[i]);
+		/* Some of several processes may have ended. */
+		if (err == -ESRCH)
+			err = 0;
+	}
 	return err ? err : f->processes.n ? 0 : -ESRCH;
 }
 
@@ -180,6 +188,27 @@ static int add_uprobes_pages(const struct followed *f, uint64_t time_ns, struct 
 	return err;
 }
 
+static bool has_ring_of(const struct followed *f, pid_t tid)
+{
+	for (size_t i = 0; i < f->rings.n; i++)
+		if (f->rings.v[i]->place.cpu >= 0 || f->rings.v[i]->place.pid == tid)
+			return true;
+	return false;
+}
+
+/* Threads that were left out for lack of memory are counted as threads, not here. */
+static uint64_t count_unrecorded_hits(const struct followed *f, const struct recording *rec)
+{
+	uint64_t n = 0;
+
+	for (size_t i = f->config->first_hit; i < rec->hits.n; i++) {
+		pid_t tid = (pid_t)rec->hits.v[i].tid;
+
+		n += !has_ring_of(f, tid) && !pid_set__has(&f->left_out, tid);
+	}
+	return n;
+}
+
 int followed__finish_read(const struct followed *f, int err, uint64_t time_ns,
 			  bool with_kernel_code, struct recording *rec)
 {
@@ -196,6 +225,7 @@ int followed__finish_read(const struct followed *f, int err, uint64_t time_ns,
 	if (!err)
 		err = add_uprobes_pages(f, time_ns, rec);
 	rec->drops[DROP_THREADS] += n;
+	rec->drops[DROP_HITS] += count_unrecorded_hits(f, rec);
 	rec->drops[DROP_RECORDS] += f->n_errors;
 	if (n)
 		log__warn("%" PRIu64
@@ -215,6 +245,28 @@ struct followed_thread {
 	pid_t pid, tid;
 };
 typedef VEC(struct followed_thread) thread_vec;
+
+int followed__add_targets(struct followed *f)
+{
+	const struct source_config *config = f->config;
+	struct pid_set targets = {0};
+	int err = config->add_targets ? config->add_targets(config->targets_ctx, &targets) : 0;
+
+	for (size_t i = 0; i < targets.n && !err; i++) {
+		pid_t pid = targets.v[i];
+
+		/* The kernel's set of targets also has zombies. */
+		if (pid_set__has(&f->pids, pid) || !process__alive(pid))
+			continue;
+		err = add_process(f, pid);
+		if (!err)
+			err = pid_set__add(&f->pids, pid);
+		if (err == -ESRCH)
+			err = 0;
+	}
+	pid_set__fini(&targets);
+	return err;
+}
 
 /* Lists the threads, or the main threads, of all processes that are alive. -ESRCH: none is. */
 static int list_threads(const struct followed *f, thread_vec *vec)
@@ -364,6 +416,7 @@ int followed__add_threads(struct followed *f)
 			err = 0;
 	}
 	VEC_FINI(&threads);
+	f->may_have_missed = true;
 	return err ? err : f->tids.n ? 0 : -ESRCH;
 }
 
@@ -433,18 +486,24 @@ static bool make_room(struct followed *f, pid_t tid)
 
 /*
  * Opens the ring of a thread that began after the start. Its first microseconds are not recorded.
+ * Returns true if the thread has a new ring.
  */
-static void begin(struct followed *f, pid_t pid, pid_t tid)
+static bool begin(struct followed *f, pid_t pid, pid_t tid)
 {
+	bool opened = false;
 	uint64_t now_ns;
 	int err = 0;
 
 	if (pid_set__has(&f->tids, tid))
-		return;
+		return false;
 	if (f->sideband.children && tid == pid)
 		err = add_process(f, pid);
+	/* Another process may get the number of one that has ended. */
+	if (err == -ESRCH)
+		pid_set__remove(&f->pids, pid);
 	if (!err && (!f->main_only || tid == pid) && !f->frozen && make_room(f, tid)) {
 		err = add_thread(f, pid, tid);
+		opened = !err;
 		if (!err)
 			err = f->ops->enable_ring((struct source *)f, f->rings.v[f->rings.n - 1],
 						  &now_ns);
@@ -456,12 +515,33 @@ static void begin(struct followed *f, pid_t pid, pid_t tid)
 	}
 	if (err && err != -ESRCH)
 		log__warn("thread %d is not recorded: %s", tid, strerror(-err));
+	return opened;
 }
 
-void followed__threads(struct followed *f)
+/* Begins all threads that have no ring yet. *any: true if there were some. */
+static int begin_missed(struct followed *f, bool *any)
+{
+	thread_vec threads;
+	int err = followed__add_targets(f);
+
+	*any = false;
+	if (!err)
+		err = list_threads(f, &threads);
+	if (err)
+		return err == -ESRCH ? 0 : err;
+	for (size_t i = 0; i < threads.n; i++)
+		*any |= begin(f, threads.v[i].pid, threads.v[i].tid);
+	VEC_FINI(&threads);
+	return 0;
+}
+
+/* A target that starts threads all the time must not keep mtbpf here. */
+#define ROUNDS_MAX 8
+
+int followed__threads(struct followed *f)
 {
 	struct sideband *s = &f->sideband;
-	thread_vec threads = {0};
+	int err = 0;
 
 	VEC_EACH(&s->ended, tid) {
 		for (size_t i = 0; i < f->rings.n; i++)
@@ -473,23 +553,27 @@ void followed__threads(struct followed *f)
 	}
 	for (size_t i = 0; i < s->started.n; i++)
 		begin(f, s->started.v[i].pid, s->started.v[i].tid);
-	/*
-	 * Threads started before the events of their parent are open are not reported: read /proc.
-	 */
-	if (s->started.n)
-		list_threads(f, &threads);
-	for (size_t i = 0; i < threads.n; i++)
-		begin(f, threads.v[i].pid, threads.v[i].tid);
-	VEC_FINI(&threads);
+	f->may_have_missed |= s->started.n != 0;
 	s->started.n = s->ended.n = 0;
+	/*
+	 * Threads and processes that started before the events of their parent were open are not
+	 * reported. If a list has no new ones, the events of all possible parents were open before
+	 * it was made, so that a thread that the list lacks is reported.
+	 */
+	for (int i = 0; i < ROUNDS_MAX && f->may_have_missed && !f->frozen && !err; i++)
+		err = begin_missed(f, &f->may_have_missed);
+	return err;
 }
 
 int followed__processes(struct followed *f)
 {
 	int err = 0;
 
-	VEC_EACH_WHILE(&f->sideband.started, t, !err)
+	VEC_EACH_WHILE(&f->sideband.started, t, !err) {
 		err = t->tid == t->pid ? add_process(f, t->pid) : 0;
+		if (err == -ESRCH)
+			err = 0;
+	}
 	f->sideband.started.n = f->sideband.ended.n = 0;
 	return err;
 }

@@ -64,6 +64,7 @@ struct followed {
 	const struct followed_ops *ops;
 	bool main_only; /* record only the main threads */
 	bool frozen;
+	bool may_have_missed;	 /* threads may have started that no record reports */
 	followed_ring_vec rings; /* one per thread, or one per CPU */
 	struct sideband sideband;
 	struct recording pending;		/* the records of the sideband so far */
@@ -136,11 +137,16 @@ int followed__note_process(struct followed *followed, pid_t pid, uint64_t time_n
 bool followed__knows(const struct followed *followed, pid_t pid);
 
 /*
+ * Follows the processes that config->add_targets() reports, too: those that were forked before the
+ * events of their parent were open. 0 or -errno.
+ */
+int followed__add_targets(struct followed *followed);
+/*
  * Opens and enables rings for the threads that the sideband has reported since the last call, and
  * for those that the sideband missed because their parent's events were not open yet. If the memory
- * is full, closes rings of threads that have ended.
+ * is full, closes rings of threads that have ended. 0 or -errno.
  */
-void followed__threads(struct followed *followed);
+int followed__threads(struct followed *followed);
 
 /* For rings by CPU: watches the processes that the sideband has reported. 0 or -errno. */
 int followed__processes(struct followed *followed);
@@ -148,8 +154,8 @@ int followed__processes(struct followed *followed);
 /*
  * Finishes reading a recording; err is the result so far. Adds what the sideband has reported, and
  * the code that the kernel runs in the target for return probes and single steps. If the kernel was
- * recorded, adds its symbols or all of its code. Reports threads that were left out, and errors. 0
- * or -errno.
+ * recorded, adds its symbols or all of its code. Reports threads that were left out, counts hits of
+ * threads without a ring (DROP_HITS), and reports errors. 0 or -errno.
  */
 int followed__finish_read(const struct followed *followed, int err, uint64_t time_ns,
 			  bool with_kernel_code, struct recording *rec);

@@ -810,7 +810,7 @@ static int look(struct source *s)
 	}
 	if (err)
 		return err;
-	followed__threads(&s->followed);
+	err = followed__threads(&s->followed);
 	/* The threads that were moved into the cgroup. */
 	VEC_EACH_WHILE(&s->followed.sideband.joined, t, !err) {
 		if (!followed__knows(&s->followed, t->pid))

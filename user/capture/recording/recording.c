@@ -592,6 +592,8 @@ static const struct {
 	[DROP_THROTTLED] = {"throttled", "pause", "pauses",
 			    "the kernel throttled sampling; a lower -sample-rate avoids that"},
 	[DROP_THREADS] = {"threads", "thread", "threads", "not recorded: there were too many"},
+	[DROP_HITS] = {"unrecorded_hits", "hit", "hits",
+		       "not recorded: its thread had just begun, or needs -multi-thread"},
 	[DROP_MAPPINGS] = {"mappings", "mapping", "mappings",
 			   "not recorded: code in them shows as gaps"},
 	[DROP_RECORDS] = {"records", "record", "records",

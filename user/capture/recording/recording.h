@@ -35,6 +35,7 @@ enum drop {
 	DROP_MISSED,	 /* times that the kernel did not run a program of the trigger */
 	DROP_THROTTLED,	 /* times that the kernel paused sampling */
 	DROP_THREADS,	 /* threads that are not recorded */
+	DROP_HITS,	 /* hits whose thread is not recorded */
 	DROP_MAPPINGS,	 /* mappings that are not recorded */
 	DROP_RECORDS,	 /* records of mappings and threads lost in the kernel's buffers */
 	DROP_TRACE,	 /* gaps in the traces of threads */

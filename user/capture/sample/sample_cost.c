@@ -136,6 +136,7 @@ static int open_own(struct measured *m, uint64_t period_ns, uint32_t stack, bool
 		.stack = stack,
 		.kernel = kernel,
 		.gate = m->half ? m->half->gate : -1,
+		.switch_gate = m->half ? m->half->switch_gate : 0,
 		.no_switches = m->half,
 		.no_stacks = m->half && m->half->has_stacks,
 	};

@@ -17,7 +17,7 @@ struct sample_cost {
 
 /* The recorder's BPF programs, for mtbpf's own process. */
 struct sample_kernel {
-	int gate; /* see source_config */
+	int gate, switch_gate; /* see source_config */
 	bool has_stacks;
 	void (*set)(void *ctx, bool on);
 	void *ctx;

@@ -130,7 +130,8 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 			  : event == SAMPLE_EVENT_MINOR_FAULTS ? REC_FAULT_PERIOD
 							       : 1;
 	struct perf_event_attr attr = sampling_attr(configs[event], period, config);
-	int fd;
+	int fd, gate = event == SAMPLE_EVENT_SWITCHES && config->switch_gate ? config->switch_gate
+									     : config->gate;
 
 	attr.context_switch = event == SAMPLE_EVENT_CLOCK && !config->no_switches;
 	if (event == SAMPLE_EVENT_CLOCK && config->calls) {
@@ -152,7 +153,7 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 	if (fd < 0)
 		return fd;
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &r->ids[event]) ||
-	    (config->gate >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_BPF, config->gate)))
+	    (gate >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_BPF, gate)))
 		return -errno;
 	return 0;
 }

@@ -55,6 +55,7 @@ struct sample_ring_config {
 	size_t size;	    /* of the ring, a power of two */
 	uint32_t stack;	    /* stack bytes to copy, a multiple of 8; 0: none */
 	int gate;	  /* the BPF program that decides whether to keep each sample; -1: unused */
+	int switch_gate;  /* the same for switches; 0: gate decides */
 	bool no_switches; /* a program records the switches */
 	bool no_stacks;	  /* a program records the stacks of switches */
 	bool kernel;	  /* also record the kernel's part of stacks */

@@ -208,6 +208,7 @@ static struct source *sample__open(const struct source_config *config)
 		.period_ns = sample_rate__period(config->sample_rate),
 		.stack = config->sample_stack,
 		.gate = config->sample_gate,
+		.switch_gate = config->sample_switch_gate,
 		.no_switches = config->sample_by_cpu,
 		.no_stacks = config->sample_no_stacks,
 		.cgroup = config->cgroup,
@@ -251,7 +252,7 @@ static int drain(struct source *s)
 	if (!err && by_cpu)
 		err = followed__processes(&s->followed);
 	else if (!err)
-		followed__threads(&s->followed);
+		err = followed__threads(&s->followed);
 	return err ? err : sideband__tidy(&s->followed.sideband, by_cpu ? NULL : holds, s);
 }
 
@@ -356,10 +357,10 @@ static int sample__start(struct source *s)
 
 	s->start_ns = s->rate_ns = clock__now_ns();
 	/*
-	 * Handles the forks since the events were opened first: followed__note() then also reads
-	 * the mappings of these children from /proc.
+	 * Handles the forks before and since the events were opened first: followed__note() then
+	 * also reads the mappings of these children from /proc.
 	 */
-	err = sample_source__is_by_cpu(s) ? drain(s) : 0;
+	err = sample_source__is_by_cpu(s) ? followed__add_targets(&s->followed) ?: drain(s) : 0;
 	if (!err)
 		err = followed__note(&s->followed, s->start_ns);
 	for (size_t i = 0; i < s->followed.rings.n && !err && !s->ring_config.from_exec; i++)
@@ -388,12 +389,6 @@ static int sample__resume(struct source *s, const struct source_config *config)
 		err = drain(s);
 	s->followed.pending.losses.n = 0;
 	return err;
-}
-
-/* With rings per CPU the process needs no ring. With rings per thread it is not recorded. */
-static int sample__add_process(struct source *s, pid_t pid)
-{
-	return sample_source__is_by_cpu(s) ? pid_set__add(&s->followed.pids, pid) : 0;
 }
 
 static void sample__set_rate(struct source *s, unsigned int hz)
@@ -455,7 +450,6 @@ const struct source_ops source_sample = {
 	.open = sample__open,
 	.start = sample__start,
 	.resume = sample__resume,
-	.add_process = sample__add_process,
 	.fd = followed__fd,
 	.state = followed__state,
 	.freeze = followed__freeze,
