@@ -78,6 +78,7 @@ struct thread_struct {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
+	unsigned int flags;
 	int pid;
 	int tgid;
 	struct sched_entity se;

@@ -317,6 +317,19 @@ static __always_inline void arrive(struct mt_cpu *cpu, struct task_struct *task)
 	cpu->stolen_ns = stolen_from(task);
 }
 
+/* include/linux/sched.h */
+#define PF_EXITING 0x4
+#define PF_KTHREAD 0x200000
+
+/*
+ * True if what the thread does in the kernel is its own work: a system call, or its end, which
+ * wakes its parent after it has given up its mm (kernel/exit.c: exit_notify).
+ */
+static __always_inline bool works_for_itself(struct task_struct *task)
+{
+	return syscall_of(task) || (!(task->flags & PF_KTHREAD) && task->flags & PF_EXITING);
+}
+
 /* (struct task_struct *p): the waker is the current one. */
 SEC("tp_btf/sched_waking")
 int on_waking(u64 *ctx)
@@ -341,7 +354,7 @@ int on_waking(u64 *ctx)
 		last->left_waits = 1;
 		note_now(cpu, task, last);
 	}
-	is_its = syscall_of(current) && !cpu->in_hardirq && !cpu->in_irq_softirq;
+	is_its = works_for_itself(current) && !cpu->in_hardirq && !cpu->in_irq_softirq;
 	note(cpu, task->tgid, task->pid, is_its ? current : NULL, MT_RECORD_WOKEN);
 	return 0;
 }

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,14 +52,10 @@ struct answer {
 	bool has_error; /* the child has printed an error */
 };
 
-static void work_and_exit(int (*work)(void *context), void *context, int to, pid_t parent)
+static void work_and_exit(int (*work)(void *context), void *context, int to)
 {
 	struct answer answer = {0};
 
-	/* End with the parent, which reads the answer. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(0);
 	confine__reading();
 	answer.result = work(context);
 	answer.has_error = log__has_error();
@@ -115,7 +110,7 @@ int apart__run(int (*work)(void *context), void *context, const char *what, cons
 	struct answer answer;
 	bool has_answer;
 	int ends[2], status;
-	pid_t parent = getpid(), pid;
+	pid_t pid;
 
 	if (signal_fd < 0)
 		return refuse_start(-signal_fd, what, hint);
@@ -123,12 +118,11 @@ int apart__run(int (*work)(void *context), void *context, const char *what, cons
 		return refuse_start(errno, what, hint);
 	from = ends[0];
 	to = ends[1];
-	fflush(NULL);
-	pid = fork();
+	pid = child_process__fork();
 	if (pid < 0)
 		return refuse_start(errno, what, hint);
 	if (!pid)
-		work_and_exit(work, context, to, parent);
+		work_and_exit(work, context, to);
 	close(to);
 	to = -1;
 	has_answer = wait_for_answer(from, signal_fd, pid, &answer);

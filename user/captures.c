@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include "util/fs.h"
 #include "util/names.h"
 #include "util/log.h"
+#include "util/signals.h"
 #include "util/text.h"
 #include "util/vec.h"
 #include "util/meter.h"
@@ -309,16 +309,13 @@ struct summariser {
 	VEC(size_t) todo; /* captures without a summary */
 };
 
-static void work_and_exit(const struct summariser *s, const char *path, int to, pid_t parent)
+static void work_and_exit(const struct summariser *s, const char *path, int to)
 {
 	const struct input_options options = {.no_inline = s->options->no_inline};
 	_cleanup_free_ char *text = NULL;
 	struct input input;
 	int err;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(0);
 	/* This process prints errors, and no progress. */
 	log__set_level(log__level() < LOG_QUIET ? log__level() : LOG_QUIET);
 	memory_limit__set(s->memory);
@@ -339,16 +336,14 @@ static void work_and_exit(const struct summariser *s, const char *path, int to, 
 
 static int begin(struct summariser *s, struct worker *w)
 {
-	pid_t parent = getpid();
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
 	*w = (struct worker){.index = s->todo.v[s->next++], .fd = ends[0]};
-	fflush(NULL);
-	w->pid = fork();
+	w->pid = child_process__fork();
 	if (!w->pid)
-		work_and_exit(s, s->paths->all.v[w->index], ends[1], parent);
+		work_and_exit(s, s->paths->all.v[w->index], ends[1]);
 	close(ends[1]);
 	if (w->pid > 0)
 		return 0;
@@ -541,7 +536,6 @@ int captures__summarise(struct summaries *out, const struct capture_paths *paths
 			const struct summarise_options *options)
 {
 	struct summariser s = {.paths = paths, .options = options, .out = out};
-	size_t n = 0;
 	int err;
 
 	*out = (struct summaries){0};
@@ -555,13 +549,8 @@ int captures__summarise(struct summaries *out, const struct capture_paths *paths
 		log__hint("give fewer of them, or a larger -max-memory");
 		return err;
 	}
-	VEC_EACH(&out->all, summary) {
-		if (summary->unix_ms < options->since_ms)
-			summary__fini(summary);
-		else
-			out->all.v[n++] = *summary;
-	}
-	out->all.n = n;
+	VEC_DROP_EACH(&out->all, summary, summary->unix_ms < options->since_ms,
+		      summary__fini(summary));
 	VEC_SORT(&out->all, by_path);
 	return 0;
 }

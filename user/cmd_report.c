@@ -221,19 +221,6 @@ static int check_labels(const struct option_list *labels)
 	return 0;
 }
 
-static void keep_labelled(struct summaries *summaries, const struct option_list *labels)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < summaries->all.n; i++) {
-		if (has_labels(&summaries->all.v[i], labels))
-			summaries->all.v[n++] = summaries->all.v[i];
-		else
-			summary__fini(&summaries->all.v[i]);
-	}
-	summaries->all.n = n;
-}
-
 /* Prints which captures could not be read, and which summaries could not be stored. */
 static void say_unread(const struct summaries *s)
 {
@@ -277,7 +264,8 @@ static int summarise(struct summaries *out, const char *const *words, size_t n,
 	if (!err)
 		err = captures__summarise(&found, &paths, &how);
 	if (!err) {
-		keep_labelled(&found, &options->labels);
+		VEC_DROP_EACH(&found.all, summary, !has_labels(summary, &options->labels),
+			      summary__fini(summary));
 		say_unread(&found);
 	}
 	if (!err && !found.all.n)

@@ -194,20 +194,14 @@ static uint64_t count_above(const struct mt_stats *stats, double percent)
 	return (uint64_t)((double)all * (100 - percent) / 100);
 }
 
-/*
- * Prints the attach command, ready to be pasted, that would have triggered on a few of the values.
+/* Prints the attach command with this threshold, ready to be pasted, without the end of the line.
  */
-static void offer_threshold(const struct watch_options *options, const struct target *target,
-			    const struct mt_stats *stats, double percent)
+static void print_attach(const struct watch_options *options, const struct target *target,
+			 uint64_t ns)
 {
 	const struct capture_options *o = &options->common;
-	uint64_t ns = mt_stats__percentile(stats, percent);
-	uint64_t passed = count_above(stats, percent);
 	char text[UNITS_TEXT_SIZE], *space;
 
-	/* With fewer values the percentile is not known. */
-	if (passed < 2 || !ns)
-		return;
 	units__format_duration(text, ns);
 	space = strchr(text, ' ');
 	if (space)
@@ -220,31 +214,51 @@ static void offer_threshold(const struct watch_options *options, const struct ta
 	print_option("stop", o->stop);
 	print_option("key", o->key);
 	print_option("if", o->condition);
-	printf(" -%s-thresh %s   # p%g: about %llu of these would have triggered\n",
+	printf(" -%s-thresh %s",
 	       options->on_cpu				    ? "cpu"
 	       : options->off_cpu			    ? "off-cpu"
 	       : options->durations || options->common.stop ? "duration"
 							    : "delay",
-	       text, percent, (unsigned long long)passed);
+	       text);
 }
 
-/*
- * Explains why there may be no hits: a process that forks workers seldom does their work itself, or
- * the function is not called.
- */
+/* Offers a threshold that would have triggered on a few of the values. */
+static void offer_threshold(const struct watch_options *options, const struct target *target,
+			    const struct mt_stats *stats, double percent)
+{
+	uint64_t ns = mt_stats__percentile(stats, percent);
+	uint64_t passed = count_above(stats, percent);
+
+	/* With fewer values the percentile is not known. */
+	if (passed < 2 || !ns)
+		return;
+	print_attach(options, target, ns);
+	printf("   # p%g: about %llu of these would have triggered\n", percent,
+	       (unsigned long long)passed);
+}
+
+/* Offers a threshold between the ordinary values and the outliers. */
+static void offer_gap(const struct watch_options *options, const struct target *target,
+		      const struct mt_stats *stats)
+{
+	uint64_t above, ns = mt_stats__gap(stats, &above);
+
+	if (!ns)
+		return;
+	print_attach(options, target, ns);
+	printf("   # in the gap of the table: the %llu above would have triggered\n",
+	       (unsigned long long)above);
+}
+
+/* Explains why there may be no hits: a child does the work, or the function is not called. */
 static void hint_at_no_hits(const struct capture_options *o, const struct target *target)
 {
-	for (size_t i = 0; i < target->pids.n && !o->children; i++) {
-		pid_t pid = target->pids.v[i];
-
-		if (!process__has_children(pid))
-			continue;
-		log__info("no hits, but process %d has children, which are not watched: -pid can "
-			  "name them too ('pgrep -P %d' lists them), and -children follows those "
-			  "that it forks later",
-			  (int)pid, (int)pid);
+	if (target__blame_children(target, o->children))
 		return;
-	}
+	if (o->requests)
+		log__hint("no thread wrote to a socket after it had read from one: the server may "
+			  "use other system calls (recvmmsg and sendmmsg, or io_uring); 'strace -c "
+			  "-f' shows them, and -start and -stop take those that strace shows");
 	/* A plain name is a function's. */
 	if (o->symbols.n && !strchr(o->symbols.v[0], ':'))
 		log__hint("no thread called the function while mtbpf watched: the compiler may "
@@ -285,6 +299,7 @@ static int watch(const struct watch_options *options, const struct target *targe
 		/* With few values, offers a threshold that at least some of them pass. */
 		if (count_above(&stats, 99) < 2)
 			offer_threshold(options, target, &stats, 90);
+		offer_gap(options, target, &stats);
 	}
 	if (!stats.hits)
 		hint_at_no_hits(&options->common, target);

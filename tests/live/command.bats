@@ -99,8 +99,35 @@ teardown() {
 	eventually 5 grep -q . "/proc/$!/task/$!/children"
 	started+=($(<"/proc/$!/task/$!/children"))
 	mtbpf_run watch -pid $! -symbol libc.so.6:fork -timeout 200ms
-	[[ $output == *"no hits, but process $! has children"*"-children follows"* ]]
+	[[ $output == *"process $! has children, which are not watched"*"-children follows"* ]]
 	[[ $output != *"mtbpf attach"* ]]
+	# Those that are forked already are not followed by -children either.
+	mtbpf_run watch -pid $! -children -symbol libc.so.6:fork -timeout 200ms
+	[[ $output == *"process $! forked children before mtbpf began, which are not watched"* ]]
+	cd "$BATS_TEST_TMPDIR"
+	mtbpf_run attach -pid $! -symbol libc.so.6:fork -source sample -timeout 200ms -o none.fxt
+	[[ $output == *"process $! has children, which are not watched"* ]]
+	# All of them are watched.
+	mtbpf_run watch -pid "$!,$(pgrep -d, -P $!)" -symbol libc.so.6:fork -timeout 200ms
+	[[ $output == *"0 hits"* && $output != *"not watched"* ]]
+}
+
+@test "watch: offers a threshold in the gap between ordinary calls and outliers" {
+	"$O/programs/causes" lock >/dev/null 2>&1 3>&- &
+	started+=($!)
+	target=$!
+	# On a busy machine, waits for a CPU may fill the gap.
+	for _ in 1 2 3 4 5; do
+		mtbpf_run watch -pid "$target" -symbol one_iter -durations -timeout 3s
+		[ "$status" -eq 0 ]
+		line=$(grep '# in the gap of the table' <<<"$output") && break
+	done
+	[[ $line == "mtbpf attach -pid $target -symbol one_iter -duration-thresh "*" # in the gap of the table: the "* ]]
+}
+
+@test "watch: -requests of a server without requests names other system calls" {
+	mtbpf_run watch -pid "$target" -requests -timeout 200ms
+	[[ $output == *"recvmmsg and sendmmsg"* ]]
 }
 
 @test "-symbol . is the program's own trigger, as magic-trace has it" {

@@ -405,6 +405,31 @@ hold() {
 	"$O/mtbpf" report slow.fxt | grep -q '^reason: .*: stopped by a signal, woken by '
 }
 
+@test "a process that waits for a child is woken by the child's end" {
+	bash -c 'while :; do sleep 0.1; done' 3>&- &
+	target=$!
+	started+=("$target")
+	cd "$BATS_TEST_TMPDIR"
+	attach_sampling -symbol syscall:wait4 -duration-thresh 80ms -after 300ms
+	attach_ends 60
+	[ "$status" -eq 0 ]
+	grep '^reason: blocked in .*wait4.*, woken by sleep (' <<<"$output"
+}
+
+@test "a wait for another thread: what that thread did meanwhile, in the report of the recording and of the trace" {
+	"$O/programs/causes" lock >/dev/null 2>&1 3>&- &
+	target=$!
+	started+=("$target")
+	cd "$BATS_TEST_TMPDIR"
+	attach_sampling -symbol one_iter -duration-thresh 35ms -off-cpu-thresh 35ms -after 300ms
+	attach_ends 60
+	[ "$status" -eq 0 ]
+	line=$(grep -A1 '^reason: blocked in .*woken by helper (' <<<"$output" | tail -1)
+	[[ $line == " while: helper ("*") was blocked in clock_nanosleep; "* ]]
+	"$O/mtbpf" report slow.fxt | grep -F "$line"
+	"$O/mtbpf" report slow.mtbpf -json | grep -F "\"meanwhile\":\"${line# while: }\""
+}
+
 @test "a thread that was frozen with its cgroup did not wait in the call that the freezer interrupted" {
 	local group file on=FROZEN off=THAWED
 	for group in /sys/fs/cgroup/unified /sys/fs/cgroup /sys/fs/cgroup/freezer; do

@@ -60,6 +60,38 @@ copies() {
 	stacks weigh | grep -Eq '^_start .*main one_iter sort_keys .*compare_keys $'
 }
 
+@test "a page of the stack that was not in RAM is not blamed on the size of the copies" {
+	cat >sparse.c <<-'END'
+		#include <stdio.h>
+		#include <unistd.h>
+
+		__attribute__((noinline)) void work(void)
+		{
+			for (volatile int i = 0; i < 2000000; i++)
+				;
+			usleep(100);
+		}
+
+		int main(void)
+		{
+			/* The compiler cannot know that the array stays unused: its pages are never written. */
+			volatile char unused[1 << 20];
+
+			printf("pid %d\n", getpid());
+			fflush(stdout);
+			for (;;) {
+				work();
+				if (getpid() < 0)
+					unused[getpid() & 0xfffff] = 1;
+			}
+		}
+	END
+	gcc -O1 -g -o sparse sparse.c
+	watch_it ./sparse -unwind dwarf
+	says callers-absent
+	[[ $output != *"-stack-copy"* ]]
+}
+
 @test "musl, static: up to its own functions, which cannot be unwound" {
 	command -v musl-gcc >/dev/null || skip "musl-gcc is missing"
 	musl-gcc -O2 -g -D_GNU_SOURCE -fomit-frame-pointer -static -o sorts "$source"

@@ -102,7 +102,7 @@ count() {
 	count "$one" -requests
 	# The same thread's other end is a server, too: from its last answer to the next question.
 	[ "$hits" -ge 599 ] && [ "$hits" -le 600 ]
-	grep -q "^-requests means -start 'syscall:read|readv|recvfrom|recvmsg(socket)' -stop" log
+	grep -q "^-requests means -start 'syscall:read|readv|recvfrom|recvmsg(socket)' -stop.*-key arg1 measures up to the answer" log
 }
 
 # PHP-FPM does so: what it reads last gets no answer, and then it waits for the next connection.

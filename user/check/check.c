@@ -810,10 +810,8 @@ void check_report__free(struct check_report *report)
 
 bool check_report__good(const struct check_report *report)
 {
-	for (size_t i = 0; i < report->n; i++)
-		if (report->results[i].needed && report->results[i].state == CHECK_MISSING)
-			return false;
-	return true;
+	return !FIND_IN(report->results, report->n, result,
+			result->needed && result->state == CHECK_MISSING);
 }
 
 static const char *const state_names[] = {

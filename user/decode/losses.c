@@ -42,10 +42,7 @@ static const struct rec_loss *next_loss(struct losses *l, uint64_t time_ns)
 
 bool losses__are_any(const struct losses *l)
 {
-	for (size_t i = 0; i < l->rec->losses.n; i++)
-		if (l->rec->losses.v[i].tid == l->tid)
-			return true;
-	return l->stops.n;
+	return l->stops.n || VEC_FIND(&l->rec->losses, loss, loss->tid == l->tid);
 }
 
 /*

@@ -20,10 +20,7 @@ struct switches {
 
 static struct cpu *find_cpu(const struct switches *s, int cpu)
 {
-	for (size_t i = 0; i < s->cpus.n; i++)
-		if (s->cpus.v[i].cpu == cpu)
-			return &s->cpus.v[i];
-	return NULL;
+	return VEC_FIND(&s->cpus, e, e->cpu == cpu);
 }
 
 struct switches *switches__new(const struct recording *rec)

@@ -18,6 +18,7 @@
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/signals.h"
 #include "util/units.h"
 
 #define LOOK_MS 20
@@ -55,7 +56,7 @@ static void summarise(const struct keep_options *options, const char *path, int 
 {
 	const struct sched_param idle = {0};
 	struct metrics_cause causes[KEEP_CAUSES_MAX];
-	pid_t pid = fork();
+	pid_t pid = child_process__fork();
 	int n;
 
 	if (pid > 0) {
@@ -65,7 +66,6 @@ static void summarise(const struct keep_options *options, const char *path, int 
 	}
 	if (pid < 0)
 		return;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpriority(PRIO_PROCESS, 0, NICE);
 	sched_setscheduler(0, SCHED_IDLE, &idle);
 	n = options->summarise(path, causes);
@@ -74,17 +74,13 @@ static void summarise(const struct keep_options *options, const char *path, int 
 	_exit(0);
 }
 
-static void work_and_exit(const struct keep_options *options, const char *path, int to,
-			  pid_t parent)
+static void work_and_exit(const struct keep_options *options, const char *path, int to)
 {
 	char *const words[] = {(char *)options->on_capture, (char *)path, NULL};
 	int null = open("/dev/null", O_RDWR), err;
 	sigset_t none;
 
 	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(EXIT_NO_EXEC);
 	/* Open descriptors would keep mtbpf's probes in the kernel. */
 	dup2(null, STDIN_FILENO);
 	fs__close_all_but(3, to, -1);
@@ -114,15 +110,13 @@ static void drop_first(struct after *after)
 
 static void begin(struct after *after, struct metrics *m)
 {
-	pid_t parent = getpid();
 	int ends[2];
 
 	if (!pipe2(ends, O_CLOEXEC)) {
 		after->until_ns = clock__now_ns() + after->options->on_capture_timeout_ns;
-		fflush(NULL);
-		after->pid = fork();
+		after->pid = child_process__fork();
 		if (!after->pid)
-			work_and_exit(after->options, after->queue[0], ends[1], parent);
+			work_and_exit(after->options, after->queue[0], ends[1]);
 		close(ends[1]);
 		after->from = ends[0];
 		if (after->pid > 0)

@@ -11,6 +11,7 @@
 
 #include "http/http.h"
 #include "util/log.h"
+#include "util/vec.h"
 
 /*
  * The text format, version 0.0.4: prometheus.io/docs/instrumenting/exposition_formats; names and
@@ -101,17 +102,16 @@ static void print_hits(const struct printer *p, const struct metrics *m)
 
 void metrics__add_cause(struct metrics *m, const struct metrics_cause *cause)
 {
-	struct metrics_cause *other = &m->causes[METRICS_CAUSES_MAX], *to = other;
+	struct metrics_cause *to =
+		FIND_IN(m->causes, m->n_causes, e,
+			!strcmp(e->kind, cause->kind) && !strcmp(e->function, cause->function));
 
-	for (size_t i = 0; i < m->n_causes && to == other; i++)
-		if (!strcmp(m->causes[i].kind, cause->kind) &&
-		    !strcmp(m->causes[i].function, cause->function))
-			to = &m->causes[i];
-	if (to == other && m->n_causes < METRICS_CAUSES_MAX) {
+	if (!to && m->n_causes < METRICS_CAUSES_MAX) {
 		to = &m->causes[m->n_causes++];
 		*to = *cause;
 		to->ns = to->n = 0;
 	}
+	to = to ?: &m->causes[METRICS_CAUSES_MAX];
 	to->ns += cause->ns;
 	to->n++;
 	if (cause->exemplar.trace_id[0])

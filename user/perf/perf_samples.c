@@ -79,14 +79,10 @@ const struct perf_samples_totals *perf_samples__totals(const struct perf_samples
 /* The thread that has this number, whatever its process. NULL: none is known. */
 static struct rec_thread *find_thread(const struct perf_samples *s, pid_t tid)
 {
-	uint64_t hash = hash__mix(0, (uint64_t)tid);
-	size_t at = 0;
-	uint32_t number;
+	uint32_t number = HASH_FIND(&s->by_tid, hash__mix(0, (uint64_t)tid), i,
+				    s->rec.threads.v[i - 1].tid == tid);
 
-	while ((number = hash_index__next(&s->by_tid, hash, &at)))
-		if (s->rec.threads.v[number - 1].tid == tid)
-			return &s->rec.threads.v[number - 1];
-	return NULL;
+	return number ? &s->rec.threads.v[number - 1] : NULL;
 }
 
 /* Returns 1; 0: there are too many threads; or -ENOMEM. */
@@ -123,7 +119,7 @@ static int note_thread(struct perf_samples *s, const struct perf_line *line)
  */
 static uint32_t number_of(struct perf_samples *s, const struct named_place *place)
 {
-	size_t len = place->symbol_len + 1 + place->module_len, at = 0;
+	size_t len = place->symbol_len + 1 + place->module_len;
 	_cleanup_free_ char *text = malloc(len);
 	uint64_t hash;
 	uint32_t number;
@@ -134,10 +130,11 @@ static uint32_t number_of(struct perf_samples *s, const struct named_place *plac
 	text[place->symbol_len] = '\0';
 	memcpy(text + place->symbol_len + 1, place->module ?: "", place->module_len);
 	hash = hash__bytes(0, text, len);
-	while ((number = hash_index__next(&s->by_text, hash, &at)))
-		if (s->functions.v[number - 1].len == len &&
-		    !memcmp(s->functions.v[number - 1].text, text, len))
-			return number;
+	number = HASH_FIND(&s->by_text, hash, i,
+			   s->functions.v[i - 1].len == len &&
+				   !memcmp(s->functions.v[i - 1].text, text, len));
+	if (number)
+		return number;
 	if (VEC_ADD(&s->functions, (struct perf_function){text, len}))
 		return 0;
 	if (hash_index__add(&s->by_text, hash, (uint32_t)s->functions.n)) {
@@ -333,7 +330,6 @@ int perf_samples__take(struct perf_samples *s, enum perf_line_kind kind,
 int perf_samples__finish(struct perf_samples *s, struct recording *rec, struct named_image **image)
 {
 	int err = close_sample(s);
-	size_t n = 0;
 
 	if (err)
 		return err;
@@ -341,18 +337,13 @@ int perf_samples__finish(struct perf_samples *s, struct recording *rec, struct n
 	 * Of the next thread, a switch names only the tid: takes the pid from the thread's own
 	 * lines. Drops switches to threads without lines.
 	 */
+	VEC_DROP(&s->rec.scheds, sched, !sched->pid && !find_thread(s, sched->tid));
 	VEC_EACH(&s->rec.scheds, sched) {
-		const struct rec_thread *thread = find_thread(s, sched->tid);
-
-		if (!sched->pid && !thread)
+		if (sched->pid)
 			continue;
-		if (!sched->pid) {
-			sched->pid = thread->pid;
-			s->totals.ins++;
-		}
-		s->rec.scheds.v[n++] = *sched;
+		sched->pid = find_thread(s, sched->tid)->pid;
+		s->totals.ins++;
 	}
-	s->rec.scheds.n = n;
 	recording__fini(rec);
 	*rec = s->rec;
 	recording__init(&s->rec);

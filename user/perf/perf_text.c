@@ -107,13 +107,12 @@ void perf_threads__free(struct perf_threads *threads)
 static struct perf_process *find_process(struct perf_threads *threads, pid_t pid)
 {
 	uint64_t hash = hash__mix(0, (uint64_t)pid);
+	uint32_t number =
+		HASH_FIND(&threads->by_pid, hash, i, threads->processes.v[i - 1]->pid == pid);
 	struct perf_process *added;
-	size_t at = 0;
-	uint32_t number;
 
-	while ((number = hash_index__next(&threads->by_pid, hash, &at)))
-		if (threads->processes.v[number - 1]->pid == pid)
-			return threads->processes.v[number - 1];
+	if (number)
+		return threads->processes.v[number - 1];
 	added = calloc(1, sizeof(*added));
 	if (!added || VEC_ADD(&threads->processes, added)) {
 		free(added);
@@ -164,20 +163,14 @@ static struct perf_thread *add_thread(struct perf_threads *threads, pid_t pid, p
 /* Finds the thread, if a line has named it before; NULL: none has. */
 static struct perf_thread *find_known(struct perf_threads *threads, pid_t pid, pid_t tid)
 {
-	struct perf_thread *thread = threads->last;
-	size_t at = 0;
+	struct perf_thread *const *all = threads->threads.v, *last = threads->last;
 	uint32_t number;
 
-	if (thread && thread->tid == tid && thread->pid == pid)
-		return thread;
-	while ((number = hash_index__next(&threads->by_tid, hash_ids(pid, tid), &at))) {
-		thread = threads->threads.v[number - 1];
-		if (thread->tid == tid && thread->pid == pid) {
-			threads->last = thread;
-			return thread;
-		}
-	}
-	return NULL;
+	if (last && last->tid == tid && last->pid == pid)
+		return last;
+	number = HASH_FIND(&threads->by_tid, hash_ids(pid, tid), i,
+			   all[i - 1]->tid == tid && all[i - 1]->pid == pid);
+	return number ? threads->last = all[number - 1] : NULL;
 }
 
 /* The name, which is not terminated, is copied. */

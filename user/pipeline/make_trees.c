@@ -14,10 +14,9 @@
 
 const char *decoded__thread_name(const struct recording *rec, pid_t tid)
 {
-	for (size_t i = 0; i < rec->threads.n; i++)
-		if (rec->threads.v[i].tid == tid)
-			return rec->threads.v[i].comm;
-	return "";
+	const struct rec_thread *thread = VEC_FIND(&rec->threads, e, e->tid == tid);
+
+	return thread ? thread->comm : "";
 }
 
 /* The branches that ran after the hit, before the ring was frozen. */
@@ -286,19 +285,13 @@ static int end_tree(void *ctx)
 int decoded__settle_trees(struct decoded *decoded, bool no_inline)
 {
 	int err = migration_pass__run(decoded->trees.v, decoded->trees.n);
-	size_t n = 0;
 
 	if (err)
 		return err;
 	/* Drops trees of coroutines whose calls were all moved to another thread. */
-	VEC_EACH(&decoded->trees, tree) {
-		if (tree->coroutine && !tree->calls.n)
-			call_tree__fini(tree);
-		else
-			decoded->trees.v[n++] = *tree;
-	}
-	decoded->trees.n = n;
-	return no_inline ? 0 : inline_pass__run(decoded->trees.v, n);
+	VEC_DROP_EACH(&decoded->trees, tree, tree->coroutine && !tree->calls.n,
+		      call_tree__fini(tree));
+	return no_inline ? 0 : inline_pass__run(decoded->trees.v, decoded->trees.n);
 }
 
 int decoded__make_trees(struct decoded *decoded, const struct recording *rec,

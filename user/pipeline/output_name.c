@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "util/log.h"
+#include "util/vec.h"
 
 static const char *const trace_suffixes[] = {".fxt", ".fxt.gz", ".fxt.zst"};
 /* A sixth of the size of .fxt; Perfetto reads it. */
@@ -56,8 +57,5 @@ int output_names__from(struct output_names *names, const char *output)
 
 bool is_trace_name(const char *path)
 {
-	for (size_t i = 0; i < sizeof(trace_suffixes) / sizeof(trace_suffixes[0]); i++)
-		if (stem(path, trace_suffixes[i]))
-			return true;
-	return false;
+	return ARRAY_FIND(trace_suffixes, suffix, stem(path, *suffix));
 }

@@ -201,9 +201,8 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 		return "no hit came before this one";
 	if (rec->drops[DROP_LEFT_OUT])
 		return "a larger -max-memory decodes more of the recording";
-	for (size_t i = 0; i < rec->aux.n; i++)
-		if (rec->aux.v[i].wrapped)
-			return "a larger -snapshot-size looks back further";
+	if (VEC_FIND(&rec->aux, aux, aux->wrapped))
+		return "a larger -snapshot-size looks back further";
 	if (decoded->is_sampled)
 		return "a larger -snapshot-size, or a lower -sample-rate, looks back further";
 	if (decoded->is_filtered)
@@ -335,6 +334,13 @@ static void print_cut(const struct sampled_totals *totals, FILE *out)
 {
 	size_t size = totals->copy_size;
 
+	/* Happens below a large array on the stack that has not been used yet. */
+	if (totals->torn_copies > totals->copies / CUT_SHARE)
+		fprintf(out,
+			"outer callers are missing in %" PRIu64 " of %" PRIu64
+			" stacks: the next page of the stack was not in RAM, and could not be "
+			"copied\n",
+			totals->torn_copies, totals->copies);
 	if (totals->cut_copies <= totals->copies / CUT_SHARE)
 		return;
 	fprintf(out,

@@ -331,16 +331,9 @@ int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree
 	RENUMBER(&tree->waits, call, numbers);
 	/* Trees of samples do not have unwinds: only a source that follows each call sees them. */
 	tree->unwinds.n = 0;
-	n = 0;
-	VEC_EACH(&tree->faults, fault)
-		if (decode_filter__has_time(&part->decode, fault->time_ns))
-			tree->faults.v[n++] = *fault;
-	tree->faults.n = n;
-	n = 0;
-	VEC_EACH(&tree->interrupts, interrupt)
-		if (decode_filter__has_time(&part->decode, interrupt->start_ns))
-			tree->interrupts.v[n++] = *interrupt;
-	tree->interrupts.n = n;
+	VEC_DROP(&tree->faults, fault, !decode_filter__has_time(&part->decode, fault->time_ns));
+	VEC_DROP(&tree->interrupts, interrupt,
+		 !decode_filter__has_time(&part->decode, interrupt->start_ns));
 	return 0;
 }
 

@@ -102,10 +102,7 @@ bool go_function__is_scheduler(const struct function *function)
 		"runtime.epollwait",
 	};
 
-	for (size_t i = 0; function && i < sizeof(names) / sizeof(names[0]); i++)
-		if (go_function__is(function, names[i]))
-			return true;
-	return false;
+	return function && ARRAY_FIND(names, name, go_function__is(function, *name));
 }
 
 /*
@@ -114,10 +111,9 @@ bool go_function__is_scheduler(const struct function *function)
  */
 static bool is_measured(const struct goroutine *g, const struct call *call)
 {
-	for (size_t i = 0; call->function && i < g->exact.n && i < 256; i++)
-		if (g->exact.v[i].function == call->function)
-			return true;
-	return false;
+	size_t n = g->exact.n < 256 ? g->exact.n : 256;
+
+	return call->function && FIND_IN(g->exact.v, n, e, e->function == call->function);
 }
 
 /* The latest time at which the goroutine can have gone to the scheduler, by samples. */
@@ -234,13 +230,11 @@ struct stretch {
  */
 static int fill_from(struct goroutine *g, struct stretch *s, pid_t tid, bool moves)
 {
-	const struct call_tree *thread = NULL;
+	const struct call_tree *thread =
+		VEC_FIND(g->threads, t, t->tid == tid && t->pid == g->tree.pid);
 	size_t n = 0;
 	int err = 0;
 
-	VEC_EACH_WHILE(g->threads, t, !thread)
-		if (t->tid == tid && t->pid == g->tree.pid)
-			thread = t;
 	if (thread)
 		n = VEC_PARTITION_POINT(&thread->calls, c, c->start_ns < s->end_ns);
 	for (size_t i = 0; i < n && !err; i++) {
@@ -360,17 +354,11 @@ static int find_shown(struct goroutine *g, const struct function *function, uint
  */
 static bool is_only_one(const struct goroutine *g, const struct stretch *s)
 {
-	if (g->calls->shown.has_others)
-		return false;
-	for (size_t i = 0; i < g->calls->all.n; i++) {
-		const struct mt_entry *e = g->calls->all.v[i];
-
-		if (e->tgid == (uint32_t)g->tree.pid && e->goroutine != g->number &&
-		    e->ip == s->entry_ip && e->start_ns < s->end_ns &&
-		    (!e->end_ns || e->end_ns > s->start_ns))
-			return false;
-	}
-	return true;
+	return !g->calls->shown.has_others &&
+	       !VEC_FIND(&g->calls->all, e,
+			 (*e)->tgid == (uint32_t)g->tree.pid && (*e)->goroutine != g->number &&
+				 (*e)->ip == s->entry_ip && (*e)->start_ns < s->end_ns &&
+				 (!(*e)->end_ns || (*e)->end_ns > s->start_ns));
 }
 
 /* A part of a thread's call; `scheduler` is the slice that ends it, or NULL. */

@@ -23,10 +23,10 @@ uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64
 
 uint64_t sample_stack__trampoline(const struct recording *rec, pid_t pid)
 {
-	for (size_t i = 0; i < rec->maps.n; i++)
-		if (rec->maps.v[i].pid == pid && !strcmp(rec->maps.v[i].path, "[uprobes]"))
-			return rec->maps.v[i].start;
-	return 0;
+	const struct rec_map *map =
+		VEC_FIND(&rec->maps, e, e->pid == pid && !strcmp(e->path, "[uprobes]"));
+
+	return map ? map->start : 0;
 }
 
 /*

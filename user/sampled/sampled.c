@@ -16,6 +16,7 @@
 #include "stack/stack.h"
 #include "target/code_map.h"
 #include "util/names.h"
+#include "util/page.h"
 #include "util/meter.h"
 #include "util/vec.h"
 
@@ -238,10 +239,7 @@ static bool is_trampoline(struct sampled_thread *t, uint64_t ip)
 
 static struct known_probe *find_probe(struct sampled_thread *t, uint64_t ip)
 {
-	for (size_t i = 0; i < t->probes.n; i++)
-		if (t->probes.v[i].ip == ip)
-			return &t->probes.v[i];
-	return NULL;
+	return VEC_FIND(&t->probes, e, e->ip == ip);
 }
 
 static int note_probes(struct sampled_thread *t, const struct event *events, size_t n)
@@ -283,10 +281,7 @@ static const struct function *function_of(struct sampled_thread *t, struct known
 
 static bool has_calls(struct sampled_thread *t, const struct function *function)
 {
-	for (size_t i = 0; i < t->probes.n; i++)
-		if (t->probes.v[i].is_of_calls && function_of(t, &t->probes.v[i]) == function)
-			return true;
-	return false;
+	return VEC_FIND(&t->probes, e, e->is_of_calls && function_of(t, e) == function);
 }
 
 /* A probe further than this from the function's first instruction is not at its entry. */
@@ -624,20 +619,29 @@ static bool leads_to_callers(struct sampled_thread *t, const struct rec_sample *
 	       (n > 1 && (is_trampoline(t, ips[1]) || unwind__is_behind_call(t->map, ips[1])));
 }
 
+/*
+ * The kernel copies up to the page that is not in RAM. A copy of the size that was asked for hardly
+ * ever ends just there, since the stack pointer may be anywhere.
+ */
+static bool ends_at_page(const struct rec_user *user)
+{
+	return !((user->sp + user->size) % (uint64_t)PAGE);
+}
+
 /* Unwinds the copy of the stack if there is one; otherwise uses the frame pointers' addresses. */
 static int take_stack(struct sampled_thread *t, const struct rec_sample *sample)
 {
 	const uint64_t *ips = sample->n_ips ? &t->rec->sample_ips.v[sample->first_ip] : NULL;
 	const struct probed_call usual = {.function = t->probed, .returns_to = t->returns_to};
+	const struct rec_user *user;
 	struct unwound unwound;
-	size_t size;
 	int err;
 
 	if (!sample->user)
 		return leads_to_callers(t, sample, ips, sample->n_ips)
 			       ? add_stack(t, sample, ips, sample->n_ips, false)
 			       : add_stack(t, sample, ips, 1, true);
-	size = t->rec->sample_users.v[sample->user - 1].size;
+	user = &t->rec->sample_users.v[sample->user - 1];
 	/* The calls whose return addresses return probes have replaced. */
 	t->calls.n = 0;
 	slices__running(&t->slices, sample->time_ns, &t->calls);
@@ -647,9 +651,10 @@ static int take_stack(struct sampled_thread *t, const struct rec_sample *sample)
 	if (!err)
 		err = add_stack(t, sample, unwound.ips.v, unwound.ips.n, !unwound.is_whole);
 	t->totals->copies++;
-	t->totals->cut_copies += unwound.is_cut && !unwound.is_whole;
-	if (size > t->totals->copy_size)
-		t->totals->copy_size = size;
+	if (unwound.is_cut && !unwound.is_whole)
+		(*(ends_at_page(user) ? &t->totals->torn_copies : &t->totals->cut_copies))++;
+	if (user->size > t->totals->copy_size)
+		t->totals->copy_size = user->size;
 	unwound__fini(&unwound);
 	return err;
 }

@@ -18,9 +18,12 @@ struct meter;
 struct sampled_totals {
 	uint64_t first_ns, last_ns; /* 0: the recording is empty */
 	uint64_t samples, switches;
-	/* Stacks that were unwound from copies, and those whose copy ends before the outer callers.
+	/*
+	 * Stacks that were unwound from copies. Of those whose outer callers are beyond the copy:
+	 * the copies of the size that was asked for, and those that end at a page that was not in
+	 * RAM.
 	 */
-	uint64_t copies, cut_copies;
+	uint64_t copies, cut_copies, torn_copies;
 	size_t copy_size;    /* of the largest copy, in bytes */
 	struct meter *meter; /* the caller's: counts samples that were read; or NULL */
 };

@@ -296,12 +296,8 @@ static struct walk walk_open(struct slices *s, uint64_t time_ns, const struct vi
 
 static bool is_last_of_function(const struct slices *s, size_t i)
 {
-	const struct function *function = s->entered.v[i].function;
-
-	for (i++; i < s->entered.n; i++)
-		if (s->entered.v[i].function == function)
-			return false;
-	return true;
+	return !FIND_IN(s->entered.v + i + 1, s->entered.n - i - 1, e,
+			e->function == s->entered.v[i].function);
 }
 
 static struct place find_entered(const struct slices *s, size_t i, uint64_t time_ns,

@@ -306,10 +306,7 @@ static bool is_needed(const char *section)
 					     ".eh_frame", ".gcc_except",   ".note",	".got",
 					     ".plt",	  ".gnu_debuglink"};
 
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (!strncmp(section, starts[i], strlen(starts[i])))
-			return true;
-	return false;
+	return ARRAY_FIND(starts, start, !strncmp(section, *start, strlen(*start)));
 }
 
 static void clear_unused(uint8_t *data, uint64_t from, uint64_t size, const struct kept_file *kept)
@@ -441,10 +438,7 @@ static void clean_stack(struct usage *usage, uint8_t *stack, size_t size)
 
 static bool has_maps(const struct recording *rec, pid_t pid)
 {
-	for (size_t i = 0; i < rec->maps.n; i++)
-		if (rec->maps.v[i].pid == pid)
-			return true;
-	return false;
+	return VEC_FIND(&rec->maps, map, map->pid == pid);
 }
 
 /* Removes names of other processes, of the host, of files that were open, and of cgroups. */

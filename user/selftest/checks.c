@@ -29,18 +29,13 @@ bool checks__wants(const struct checks *test, const char *name)
 {
 	const struct selftest_options *options = test->options;
 
-	for (size_t i = 0; i < options->n_only; i++)
-		if (!strcmp(options->only[i], name))
-			return true;
-	return !options->n_only;
+	return !options->n_only ||
+	       FIND_IN(options->only, options->n_only, only, !strcmp(*only, name));
 }
 
 static bool wants_any(const struct checks *test, const char *const *names, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (checks__wants(test, names[i]))
-			return true;
-	return false;
+	return FIND_IN(names, n, name, checks__wants(test, *name));
 }
 
 static void tell(const struct checks *test, const char *name, enum selftest_verdict verdict,
@@ -479,10 +474,7 @@ struct perf_calls {
 
 static bool is_programs(const char *function)
 {
-	for (unsigned int i = 0; i < n_program_functions; i++)
-		if (!strcmp(program_functions[i].name, function))
-			return true;
-	return false;
+	return FIND_IN(program_functions, n_program_functions, f, !strcmp(f->name, function));
 }
 
 /*

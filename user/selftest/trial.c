@@ -20,6 +20,7 @@
 #include "selftest/judge.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
+#include "util/signals.h"
 
 static void name_file(const struct trial *trial, const char *suffix, char path[static PATH_MAX])
 {
@@ -30,15 +31,10 @@ static void name_file(const struct trial *trial, const char *suffix, char path[s
 
 static pid_t start_programs(const struct trial *trial)
 {
-	pid_t parent = getpid(), pid;
+	pid_t pid = child_process__fork();
 
-	fflush(NULL);
-	pid = fork();
 	if (pid)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(0);
 	/* The selftest's signal handlers are not for its children. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);

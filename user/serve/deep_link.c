@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "util/json.h"
 #include "util/log.h"
 #include "util/meter.h"
+#include "util/signals.h"
 #include "util/units.h"
 
 /* Margin on both sides of the hit's slice: 1/MARGIN_SHARE of it; MARGIN_NS if that is 0. */
@@ -70,21 +70,16 @@ int shown_hit__find_apart(struct shown_hit *hit, int trace_fd)
 {
 	struct answer *answer = mmap(NULL, sizeof(*answer), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t parent = getpid(), pid;
+	pid_t pid;
 	int err, status;
 
 	if (answer == MAP_FAILED)
 		return -errno;
 	/* This value stays if the child crashes. */
 	answer->err = -EBADMSG;
-	fflush(NULL);
-	pid = fork();
+	pid = child_process__fork();
 	err = pid < 0 ? -errno : 0;
 	if (!pid) {
-		/* End with the parent, which reads the answer. */
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			_exit(0);
 		err = landlock__confine(NULL, false, NULL, 0);
 		if (!err)
 			err = capability__keep_for_our_files();

@@ -205,11 +205,11 @@ static void send_trace(struct http_answer *answer, const struct served_trace *tr
 /* Opens the trace number `index` when it is first requested. NULL if it cannot be opened. */
 static const struct served_trace *open_trace(struct trace_server *server, size_t index)
 {
+	const struct served_trace *known = VEC_FIND(&server->opened, e, e->index == index);
 	struct served_trace trace = {.index = index};
 
-	for (size_t i = 0; i < server->opened.n; i++)
-		if (server->opened.v[i].index == index)
-			return &server->opened.v[i];
+	if (known)
+		return known;
 	trace.fd = server->pages->open(server->pages->ctx, index, &trace.hit);
 	if (trace.fd < 0)
 		return NULL;

@@ -65,7 +65,10 @@ static int check_recorded(struct capture_options *o, const char *command)
 	if (o->requests) {
 		o->start = SYSCALL_REQUEST_START;
 		o->stop = SYSCALL_REQUEST_STOP;
-		log__info("-requests means -start '%s' -stop '%s'", o->start, o->stop);
+		log__info("-requests means -start '%s' -stop '%s'%s", o->start, o->stop,
+			  o->key ? ""
+				 : "; if the server asks another one before it answers, -key "
+				   "arg1 measures up to the answer");
 	}
 	if (!o->start != !o->stop) {
 		log__error("%s: -%s needs -%s", command, o->start ? "start" : "stop",

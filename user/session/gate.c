@@ -23,15 +23,6 @@ static int add(struct gate *gate, const struct uprobe_spec *spec, const struct t
 	return VEC_ADD(&gate->specs, *spec) || VEC_ADD(&gate->events, event) ? -ENOMEM : 0;
 }
 
-/*
- * True if the probe is a perf event: it can be in the group of the source, and freeze the source.
- */
-static bool is_event(const struct gate *gate, const struct probe *probe)
-{
-	return !probe__in_kernel(probe) ||
-	       (gate->function_events && probe->kernel.kind == KERNEL_PROBE_FUNCTION);
-}
-
 /* True if the function's returns are probed at its instructions that return. */
 static bool is_by_insn(const struct gate *gate, const struct trigger_event *event)
 {
@@ -64,7 +55,9 @@ static int add_place(struct gate *gate, const struct probe *probe,
 			spec.role = UPROBE_STOPS;
 		return add(gate, &spec, event);
 	}
-	if (is_event(gate, probe) && event->kind != TRIGGER_START)
+	/* A kprobe is a perf event: it can be in the group of the source, and freeze the source. */
+	if (gate->function_events && kernel.kind == KERNEL_PROBE_FUNCTION &&
+	    event->kind != TRIGGER_START)
 		return add(gate,
 			   &(struct uprobe_spec){.function = probe->kernel.name,
 						 .pid = gate->pid,
@@ -585,16 +578,13 @@ int gate__take_regions(struct gate *gate, struct recording *rec)
  */
 static bool is_trampoline(pid_t pid, uint64_t address)
 {
-	struct mappings maps;
-	bool found = false;
+	_cleanup_mappings_ struct mappings maps = {0};
+	const struct mapping *map;
 
 	if (mappings__read(&maps, pid))
 		return true;
-	for (size_t i = 0; i < maps.n && !found; i++)
-		found = !strcmp(maps.v[i].path, "[uprobes]") && address >= maps.v[i].start &&
-			address < maps.v[i].end;
-	mappings__fini(&maps);
-	return found;
+	map = mappings__find(&maps, address);
+	return map && !strcmp(map->path, "[uprobes]");
 }
 
 /* At most this many bytes of a JIT function's frame are searched. */
@@ -620,9 +610,8 @@ static bool is_in_code(pid_t pid, const struct mt_hit *question, const struct ke
 	}
 	words = malloc(size ? size : 1);
 	got = words ? process__read_memory(pid, from, words, size) : -1;
-	for (ssize_t i = 0; i < got / 8 && !found; i++)
-		found = words[i] > probe->entry && words[i] < probe->end;
-	return found;
+	return got > 0 &&
+	       FIND_IN(words, (size_t)got / 8, word, *word > probe->entry && *word < probe->end);
 }
 
 /*
@@ -632,14 +621,13 @@ static bool is_in_code(pid_t pid, const struct mt_hit *question, const struct ke
 static void answer(struct gate *gate, const struct mt_hit *question)
 {
 	pid_t pid = (pid_t)question->tgid;
-	const struct kernel_probe *jit = NULL;
+	const struct kernel_probe *jit = VEC_FIND(&gate->kernel_probes, probe,
+						  probe->kind == KERNEL_PROBE_BREAKPOINT &&
+							  probe->entry == question->probe_ip);
 	uint64_t now;
 	bool is_open = process__read_memory(pid, question->sp, &now, sizeof(now)) != sizeof(now) ||
 		       now == question->ip || (gate->has_return_probes && is_trampoline(pid, now));
 
-	VEC_EACH(&gate->kernel_probes, probe)
-		if (probe->kind == KERNEL_PROBE_BREAKPOINT && probe->entry == question->probe_ip)
-			jit = probe;
 	if (is_open && jit)
 		is_open = is_in_code(pid, question, jit);
 	trigger__answer(gate->trigger, question, is_open);

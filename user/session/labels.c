@@ -39,10 +39,10 @@ static const char *find_id(const char *cgroups, char id[static ID_SIZE + 1])
 
 static const char *name_of(const struct container_names *names, const char *id)
 {
-	for (size_t i = 0; i < names->n; i++)
-		if (!strcmp(names->v[i].id, id) && strcmp(names->v[i].name, id))
-			return names->v[i].name;
-	return NULL;
+	const struct container_name *found =
+		VEC_FIND(names, e, !strcmp(e->id, id) && strcmp(e->name, id));
+
+	return found ? found->name : NULL;
 }
 
 int labels__add_container(struct recording *rec, const char *root, const char *cgroups)
@@ -85,6 +85,7 @@ int labels__add(struct recording *rec, const char *root, const struct option_lis
 {
 	pid_t pid = rec->hits.n ? (pid_t)rec->hits.v[rec->hits.n - 1].tgid : rec->pid;
 	_cleanup_free_ char *cgroups = NULL;
+	const struct rec_file *file = NULL;
 	char path[PATH_MAX];
 	struct utsname name;
 	size_t size;
@@ -99,11 +100,9 @@ int labels__add(struct recording *rec, const char *root, const struct option_lis
 		err = labels__add_container(rec, root, cgroups);
 	/* The build id of the program: of the mapped file that is /proc/PID/exe. */
 	if (!err && !fs__read_proc_link(pid, "exe", path))
-		for (size_t i = 0; i < rec->files.n; i++)
-			if (!strcmp(rec->files.v[i].path, path)) {
-				err = set(rec, "build_id", rec->files.v[i].build_id);
-				break;
-			}
+		file = VEC_FIND(&rec->files, e, !strcmp(e->path, path));
+	if (file)
+		err = set(rec, "build_id", file->build_id);
 	for (size_t i = 0; i < users->n && !err; i++) {
 		const char *equals = strchr(users->v[i], '=');
 		_cleanup_free_ char *key = strndup(users->v[i], (size_t)(equals - users->v[i]));

@@ -136,14 +136,14 @@ void progress__look(struct progress *progress, struct trigger *trigger, uint64_t
 	progress->last_stats = stats;
 }
 
-void progress__say(struct progress *progress, const struct trigger *trigger, const char *name)
+bool progress__say(struct progress *progress, const struct trigger *trigger, const char *name)
 {
 	char text[STATUS_TEXT_SIZE];
 	struct status_view view;
 	struct mt_stats stats;
 
 	if (!trigger || trigger__stats(trigger, &stats))
-		return;
+		return true;
 	if (progress->learner.percent > 0)
 		learner__update(&progress->learner, &stats, 0);
 	view = view_of(progress, &stats, stats.hits, clock__now_ns() - progress->began_ns);
@@ -155,6 +155,7 @@ void progress__say(struct progress *progress, const struct trigger *trigger, con
 			  name);
 	else
 		log__info("%s: no hits; 'mtbpf watch' shows whether it is ever hit", name);
+	return stats.hits || progress->has_terms;
 }
 
 struct status_view hit_status__view(const struct mt_stats *stats, uint64_t hits, uint64_t span_ns)

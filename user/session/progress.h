@@ -36,9 +36,9 @@ void progress__look(struct progress *progress, struct trigger *trigger, uint64_t
 
 /*
  * Prints one line with the statistics of the hits, or the reason why the function was not hit.
- * `name` is the trigger's.
+ * `name` is the trigger's. Returns false if nothing was hit, and -if is not the reason.
  */
-void progress__say(struct progress *progress, const struct trigger *trigger, const char *name);
+bool progress__say(struct progress *progress, const struct trigger *trigger, const char *name);
 
 /* stats: the counts so far. hits: the hits that came within the last span_ns. */
 struct status_view hit_status__view(const struct mt_stats *stats, uint64_t hits, uint64_t span_ns);

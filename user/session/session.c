@@ -108,14 +108,6 @@ static size_t count_unmapped(struct session *s, const struct target *target)
 	return left;
 }
 
-static bool has_function(const struct session *s, const struct programs *programs)
-{
-	for (size_t i = 0; i < s->symbols.names.n; i++)
-		if (programs__have(programs, s->symbols.names.v[i]))
-			return true;
-	return false;
-}
-
 /* True if a process that started later, or in a cgroup a new program, has the function. */
 static bool look_for_new(struct session *s)
 {
@@ -138,7 +130,7 @@ static bool look_for_new(struct session *s)
 				err = pid_set__add(&fresh.pids, target.pids.v[i]);
 		replaced = !err && fresh.pids.n && !programs__open(&programs, &fresh);
 	}
-	replaced = replaced && has_function(s, &programs);
+	replaced = replaced && VEC_FIND(&s->symbols.names, name, programs__have(&programs, *name));
 	programs__fini(&programs);
 	target__close(&fresh);
 	target__close(&target);
@@ -152,7 +144,7 @@ static bool look_for_new(struct session *s)
 static bool is_replaced(struct session *s)
 {
 	uint64_t now = clock__now_ns();
-	bool replaced, is_gone = false;
+	bool replaced;
 
 	if (!s->probes.all.n || !s->start->target || !target_options__name(&s->options->target) ||
 	    now < s->look_ns)
@@ -160,11 +152,9 @@ static bool is_replaced(struct session *s)
 	if (!s->mapped_by)
 		s->mapped_by = calloc(s->probes.all.n, sizeof(*s->mapped_by));
 	/* A cheap check before look_for_new(). */
-	for (size_t i = 0; i < s->pids.n && !is_gone; i++)
-		is_gone = !process__alive(s->pids.v[i]);
-	for (size_t i = 0; i < s->probes.all.n && s->cgroup && s->mapped_by && !is_gone; i++)
-		is_gone = !process__alive(s->mapped_by[i]);
-	if (!s->mapped_by || !is_gone)
+	if (!s->mapped_by ||
+	    !(VEC_FIND(&s->pids, pid, !process__alive(*pid)) ||
+	      (s->cgroup && FIND_IN(s->mapped_by, s->probes.all.n, pid, !process__alive(*pid)))))
 		return false;
 	replaced = look_for_new(s);
 	s->look_ns = clock__now_ns() + LOOK_SHARE * (clock__now_ns() - now);
@@ -640,8 +630,9 @@ static int capture_once(const struct capture_options *options, const struct sess
 		if (more)
 			log__info("snapshot %d taken", s->snapshots);
 	}
-	if (!err)
-		progress__say(&s->progress, session__trigger(s), s->probes.shown);
+	if (!err && !progress__say(&s->progress, session__trigger(s), s->probes.shown) &&
+	    start->target)
+		target__blame_children(start->target, options->children);
 	session__close(s);
 	return err;
 }

@@ -211,11 +211,10 @@ static int check_oom(const struct session *s)
 bool session__has_jit_moved(const struct session *s)
 {
 	const struct probes *const all[] = {&s->probes, &s->regions.starts, &s->regions.stops};
-	bool has_moved = false;
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !has_moved && s->has_process; i++)
-		has_moved = !jit_probe__check(s->process.pid, all[i]->all.v, all[i]->all.n);
-	return has_moved;
+	return s->has_process &&
+	       ARRAY_FIND(all, probes,
+			  !jit_probe__check(s->process.pid, (*probes)->all.v, (*probes)->all.n));
 }
 
 const struct probe *session__find_unfrozen(const struct session *s)
@@ -229,11 +228,8 @@ const struct probe *session__find_unfrozen(const struct session *s)
 /* The first probe inside the kernel; breakpoints are in user code. */
 static const struct probe *inside_kernel(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (probe__in_kernel(&probes->all.v[i]) &&
-		    probes->all.v[i].kernel.kind != KERNEL_PROBE_BREAKPOINT)
-			return &probes->all.v[i];
-	return NULL;
+	return VEC_FIND(&probes->all, e,
+			probe__in_kernel(e) && e->kernel.kind != KERNEL_PROBE_BREAKPOINT);
 }
 
 /*

@@ -178,10 +178,8 @@ static int take(struct session *s, struct thread_reader *reader, struct stalled_
 	/* If a thread has not switched since, its registers and its stack belong together. */
 	err = thread_reader__read(reader, &now, &n_now);
 	VEC_EACH(threads, thread) {
-		const struct mt_thread *later = NULL;
+		const struct mt_thread *later = FIND_IN(now, n_now, e, e->tid == thread->at.tid);
 
-		for (size_t i = 0; i < n_now && !later; i++)
-			later = now[i].tid == thread->at.tid ? &now[i] : NULL;
 		thread->has_moved = !later || later->n_switches != thread->at.n_switches ||
 				    later->on_cpu || thread->at.on_cpu;
 		if (thread->has_moved)

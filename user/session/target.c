@@ -128,6 +128,28 @@ static int choose_name(struct target *target, const char *name)
 	return err;
 }
 
+bool target__blame_children(const struct target *target, bool with_children)
+{
+	for (size_t i = 0; i < target->pids.n; i++) {
+		int pid = (int)target->pids.v[i];
+
+		if (!process__has_unknown_child(pid, &target->pids, with_children))
+			continue;
+		if (with_children)
+			log__info("process %d forked children before mtbpf began, which are not "
+				  "watched: -children follows only later ones; -pid %d,$(pgrep -d, "
+				  "-P %d) watches those, too",
+				  pid, pid, pid);
+		else
+			log__info("process %d has children, which are not watched: -pid "
+				  "%d,$(pgrep -d, -P %d) watches them, too, and -children follows "
+				  "those that it forks later",
+				  pid, pid, pid);
+		return true;
+	}
+	return false;
+}
+
 static int choose_container(struct target *target, const struct target_options *options)
 {
 	struct container container;
@@ -247,10 +269,7 @@ bool target__is_alive(const struct target *target)
 {
 	if (target__is_cgroup(target))
 		return cgroup__populated(&target->cgroup);
-	for (size_t i = 0; i < target->pids.n; i++)
-		if (process__alive(target->pids.v[i]))
-			return true;
-	return false;
+	return VEC_FIND(&target->pids, pid, process__alive(*pid));
 }
 
 #define LOOK_INTERVAL_MS 500

@@ -541,41 +541,44 @@ static bool goes_to_caller(ARGS)
 
 static const struct rule calls[] = {
 	{"call of the next instruction",
-	 "a call to the address after it, which reads the instruction pointer", "SDM vol. 2, CALL",
-	 calls_next, .is_common = true},
+	 "A CALL goes to the address after itself: this is how code reads the instruction "
+	 "pointer.",
+	 "SDM vol. 2, CALL", calls_next, .is_common = true},
 	{"goroutine leaves",
-	 "a call out of `mcall` or `morestack`: what is called runs on the scheduler's stack, "
-	 "and does not return",
+	 "`mcall` or `morestack` makes a call: the function that it calls runs on the "
+	 "scheduler's stack and does not return.",
 	 "Go: src/runtime/asm_amd64.s", calls_by_mcall, .apply = event__go_mcall},
 	{"fiber ends by a call",
-	 "`caml_runstack`, at a fiber's base, calls: the fiber's parent goes on",
+	 "`caml_runstack`, as the outermost frame of a fiber, makes a call: the fiber has ended "
+	 "and its parent continues.",
 	 "OCaml 5: runtime/amd64.S", leaves_fiber, .apply = event__fiber_end},
 	{"fiber of an unknown parent ends by a call",
-	 "`caml_runstack`, at the base of a fiber, calls, and a gap has hidden who "
-	 "waits for the fiber",
-	 "OCaml 5: runtime/amd64.S", leaves_fiber_for_unknown, .apply = event__fiber_end_unknown},
-	{"fiber begins", "a call out of `caml_runstack`: what is called runs on a fiber of its own",
+	 "The same, but a gap hides which stack is the fiber's parent.", "OCaml 5: runtime/amd64.S",
+	 leaves_fiber_for_unknown, .apply = event__fiber_end_unknown},
+	{"fiber begins",
+	 "`caml_runstack` makes a call: the function that it calls runs on a new fiber.",
 	 "OCaml 5: runtime/amd64.S", calls_from_runstack, .apply = event__fiber_begin},
-	{"call", "a near call: its RET will go to the address after it", "SDM vol. 2, CALL", always,
-	 .apply = event__call, .is_common = true},
+	{"call", "A near CALL: its RET will go to the address after the CALL.", "SDM vol. 2, CALL",
+	 always, .apply = event__call, .is_common = true},
 };
 
 /* Jumps that end no frame. */
 
 static const struct rule jumps[] = {
 	{"jump to unknown code",
-	 "no code is known there, or it is the RET that all of the kernel's returns jump to",
+	 "The code at the target is not known, or it is the RET to which all returns of the "
+	 "kernel jump.",
 	 "arch/x86/lib/retpoline.S", goes_nowhere_known, .is_common = true},
 	{"raise within a function",
-	 "OCaml's raise (`pop`, `pop`, `jmp *`) to a handler of its own function; it is "
-	 "taken by the innermost frame whose pending call or raise has this handler as "
-	 "its innermost one",
+	 "OCaml's raise (`pop`, `pop`, `jmp *`) goes to a handler of the function that raises. "
+	 "The innermost frame whose pending call or raise has this handler as its innermost one "
+	 "takes the exception.",
 	 "OCaml: amd64 emit, Lraise", raises_in_function, .apply = event__landing},
-	{"jump within a function", "the function at the target is the one that runs",
+	{"jump within a function", "The function at the target is the one that runs.",
 	 "the symbol table", stays_in_function, .is_common = true},
 	{"stub",
-	 "a jump out of a PLT stub, or out of the dynamic linker's resolver: one frame, which "
-	 "takes the function's name",
+	 "A PLT stub, or the resolver of the dynamic linker, jumps to the function: stub and "
+	 "function are one frame, which gets the function's name.",
 	 "psABI, 5.2; glibc: dl-trampoline.h", leaves_stub, .apply = event__resolved,
 	 .is_common = true},
 };
@@ -583,10 +586,10 @@ static const struct rule jumps[] = {
 /* Returns that go where their call said. */
 
 static const struct rule returns[] = {
-	{"return", "it goes to the address that the call of the top frame has left",
+	{"return", "The RET goes to the address after the CALL that began the top frame.",
 	 "SDM vol. 2, RET", returns_to_caller, .apply = event__return, .is_common = true},
 	{"return from a call that a handler made",
-	 "a goroutine that was preempted returns to where the signal had come",
+	 "A preempted goroutine returns to the address at which the signal interrupted it.",
 	 "Go: src/runtime/signal_amd64.go, pushCall()", returns_from_preemption, event__return,
 	 .is_common = true},
 };
@@ -595,50 +598,52 @@ static const struct rule returns[] = {
 
 static const struct rule switches[] = {
 	{"step of a switch",
-	 "`runtime.gogo`, whose code is not known, goes to `gogo`, which switches",
+	 "`runtime.gogo`, if its code is not known, goes to `gogo`, which makes the switch.",
 	 "Go: src/runtime/asm_amd64.s", goes_to_gogo, .apply = event__no_switch},
 	{"switch",
-	 "out of a function that switches stacks, or off the end of one, to where a stack of "
-	 "the thread waits: of several the one that was left last; goroutines that queue, "
-	 "first",
+	 "A function that switches stacks, or the outermost frame of a stack, goes to an "
+	 "address where a stack of this thread waits. If several wait there, mtbpf takes the "
+	 "one that was left last; of goroutines in a queue, the first.",
 	 "the names and the code of switches", goes_to_waiting, .apply = event__switch},
-	{"switch that comes back", "a switch goes to the address after its own call",
+	{"switch that comes back", "A switch goes to the address after its own call.",
 	 "the names and the code of switches", comes_back, .apply = event__switch_back},
 	{"setcontext",
-	 "out of a switch to the address after a `setjmp` or `getcontext` of the running stack",
+	 "A switch goes to the address after a `setjmp` or `getcontext` of the running stack.",
 	 "POSIX.1-2001, setcontext", switches_to_setjmp, .apply = event__landing},
 	{"setcontext of another stack",
-	 "out of a switch to the address after a `setjmp` or `getcontext` of a stack "
-	 "that waits",
+	 "A switch goes to the address after a `setjmp` or `getcontext` of a stack that waits.",
 	 "POSIX.1-2001, setcontext", switches_to_others_setjmp, .apply = event__switch_landing},
 	{"recovery",
-	 "the scheduler goes to a goroutine that has called `recovery`: to the innermost frame"
-	 " of the function that had deferred the call",
+	 "The scheduler continues a goroutine that has called `recovery`, in the innermost "
+	 "frame of the function that had deferred the call.",
 	 "Go: src/runtime/panic.go", recovers, .apply = event__go_recovery},
 	{"no switch",
-	 "code that may switch goes to a caller, or to nothing known: it unwinds its own stack",
+	 "Code that may switch goes into the function of a caller, to a landing pad, or to "
+	 "unknown code: it has unwound its own stack.",
 	 "the code of switches", may_have_unwound, .apply = event__no_switch},
 	{"receiver of a builtin longjmp",
-	 "out of code that may switch to where no call returns and no function begins",
+	 "Code that may switch goes to an address to which no call returns, at which no "
+	 "function begins, and where no known stack waits.",
 	 "GCC: __builtin_setjmp", is_receiver, .apply = event__receiver},
 	{"new stack",
-	 "out of a switch to where nobody is known to wait; out of code that may switch: to a "
-	 "function's first instruction, or if it has switched before, or has been called where it "
-	 "goes, or a stack has waited there before a gap",
+	 "A switch goes to an address where no known stack waits. For code that only may "
+	 "switch, one of these must also hold: the address is the first instruction of a "
+	 "function; the code has switched before; the code was called right before the address; "
+	 "a stack waited at the address before a gap.",
 	 "the names and the code of switches", goes_to_new_stack, .apply = event__switch_new},
 	{"unknown stack",
-	 "nothing tells whether code that may switch does: the callers are not known",
+	 "Nothing shows whether code that may switch has switched: the callers are not known.",
 	 "the code of switches", may_switch_anywhere, .apply = event__lost},
 };
 
 static const struct rule effects[] = {
-	{"effect", "`caml_perform` jumps to the handler, on the parent's stack",
+	{"effect", "`caml_perform` jumps to the handler, which runs on the parent's stack.",
 	 "OCaml 5: runtime/amd64.S", performs, .apply = event__fiber_perform},
-	{"effect passed on", "`caml_reperform` goes on in `caml_perform`",
+	{"effect passed on", "`caml_reperform` jumps into `caml_perform`.",
 	 "OCaml 5: runtime/amd64.S", performs_again, .apply = event__fiber_reperform},
 	{"fiber resumed",
-	 "`caml_resume` jumps to a function that returns for `caml_perform`: that return tells"
-	 " which fiber it is",
+	 "`caml_resume` jumps to a function that returns instead of `caml_perform`: the address "
+	 "of that return tells which fiber continues.",
 	 "OCaml 5: runtime/amd64.S", resumes_fiber, .apply = event__fiber_resume},
 };
 
@@ -646,34 +651,39 @@ static const struct rule effects[] = {
 
 static const struct rule late_returns[] = {
 	{"another stack ran",
-	 "a return to where only one of the other stacks returns that waited where the last "
-	 "switch went: that one has run since",
+	 "A RET goes to an address to which only one of the stacks returns that waited where "
+	 "the last switch went: it is this stack that has run since the switch.",
 	 "the stacks that wait", another_ran, .apply = event__other_stack},
 };
 
 static const struct rule outer_returns[] = {
 	{"landing pad after a call",
-	 "the pad of an outer frame is right after a call that does not return",
+	 "The landing pad of an outer frame is the instruction after a call that does not "
+	 "return.",
 	 "DWARF exception tables (.gcc_except_table)", lands_behind_call, .apply = event__landing},
 	{"return to an outer frame",
-	 "it goes where an outer frame's call said: those above it have ended", "SDM vol. 2, RET",
-	 returns_from_outer, .apply = event__return, .is_common = true},
+	 "The RET goes to the address after the CALL that began an outer frame: the frames "
+	 "above it have ended.",
+	 "SDM vol. 2, RET", returns_from_outer, .apply = event__return, .is_common = true},
 };
 
 static const struct rule unmatched_returns[] = {
 	{"return probe",
-	 "to the kernel's trampoline, which has the function's place until it goes to the "
-	 "caller: by a RET or, before Linux 6.11, by a trap",
+	 "A return probe makes a function return to a trampoline of the kernel. The trampoline "
+	 "replaces the function's frame until it goes to the caller: by a RET or, before Linux "
+	 "6.11, by a trap.",
 	 "arch/x86/kernel/uprobes.c", returns_to_trampoline, .apply = event__tail_call,
 	 .is_common = true},
-	{"kernel entry in pieces", "a RET out of an entry's code goes on with it",
+	{"kernel entry in pieces",
+	 "A RET out of the code of a kernel entry goes to the next piece of this code.",
 	 "arch/x86/entry/entry_64.S", returns_in_pieces, .apply = event__tail_call,
 	 .is_common = true},
-	{"return of a handler", "out of a signal's frame, or to code that calls `rt_sigreturn`",
+	{"return of a handler",
+	 "A RET leaves the frame of a signal handler, or goes to code that calls `rt_sigreturn`.",
 	 "sigreturn(2); glibc: __restore_rt", returns_to_restorer, .apply = event__handler_return},
 	{"return out of what is known",
-	 "the caller of the outermost frame was not known: now it is, and it has run since the"
-	 " segment began",
+	 "The outermost frame, whose caller was not known, returns: its caller is the function "
+	 "at the target, which has run since the segment began.",
 	 "SDM vol. 2, RET", returns_out, .apply = event__return_out},
 };
 
@@ -681,138 +691,147 @@ static const struct rule unmatched_returns[] = {
 
 static const struct rule landings[] = {
 	{"switch by longjmp",
-	 "`longjmp` goes to where another stack waits that was left in the same way; "
-	 "the function that calls `longjmp` has called `setjmp` before",
+	 "A function that has called `setjmp` calls `longjmp`, which goes to an address where "
+	 "another stack waits that was left in the same way.",
 	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_waiting, .apply = event__switch},
 	{"switch by longjmp that comes back",
-	 "`longjmp` goes to the address after the `setjmp` of its own caller: that stack "
-	 "goes on, or one that is not known yet",
+	 "`longjmp` goes to the address after the `setjmp` of its own caller: the stack that "
+	 "left there last continues, or one that is not known yet.",
 	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_itself,
 	 .apply = event__switch_back},
 	{"switch by longjmp to a setjmp",
-	 "`longjmp` goes to the address after a `setjmp` of a stack that was left in "
-	 "another way",
+	 "`longjmp` goes to the address after a `setjmp` of a stack that was left in another "
+	 "way.",
 	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_others_setjmp,
 	 .apply = event__switch_landing},
 	{"longjmp",
-	 "the address after a `setjmp` that a frame which still lives has called: of several the "
-	 "innermost",
+	 "The target is the address after a `setjmp` that a living frame has called. If several "
+	 "have, mtbpf takes the innermost one.",
 	 "POSIX.1, longjmp", lands_at_setjmp, .apply = event__landing},
 	{"switch by longjmp to an unknown stack",
-	 "the function that calls `longjmp` has just called `setjmp`, and nothing has come back "
-	 "there; it goes behind another function's `setjmp`, which no known frame has called, or "
-	 "to where a stack has waited before a gap",
+	 "A function calls `setjmp` and, before anything has come back there, `longjmp`. The "
+	 "target is the address after a `setjmp` of another function that no known frame has "
+	 "called, or an address where a stack waited before a gap.",
 	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_unknown,
 	 .apply = event__switch_new},
 	{"landing pad",
-	 "the target is a landing pad or a handler of OCaml's exceptions; it is taken "
-	 "by the innermost frame whose pending call or raise has this pad or handler as "
-	 "its innermost one",
+	 "The target is a landing pad, or a handler of OCaml's exceptions. The innermost frame "
+	 "whose pending call or raise has this pad or handler as its innermost one takes the "
+	 "exception.",
 	 "DWARF exception tables (.gcc_except_table); OCaml: amd64 emit; .note.ocaml_eh; "
 	 "-ocaml-traps",
 	 lands_at_pad, .apply = event__landing},
 	{"landing in a caller",
-	 "into the middle of the function of one of the outer frames: "
-	 "`__builtin_longjmp`, a raise out of an OCaml fiber (into `caml_runstack`), "
-	 "and others that no table tells of",
+	 "The target is in the middle of the function of an outer frame: `__builtin_longjmp`, a "
+	 "raise out of an OCaml fiber (into `caml_runstack`), and others that no table "
+	 "describes.",
 	 "the frames", lands_in_caller, .apply = event__landing},
 	{"landing below all frames",
-	 "out of an unwinder into the middle of a function, and no outer frame of that "
-	 "function is known",
+	 "An unwinder goes into the middle of a function that no known frame belongs to.",
 	 "the unwinders' names", lands_below_all, .apply = event__landing},
 };
 
 static const struct rule transfers[] = {
-	{"tail call", "a jump to another function, or a RET to a function's first instruction",
+	{"tail call",
+	 "A jump to another function, or a RET to the first instruction of a function.",
 	 "SDM vol. 2, JMP", is_tail_call, .apply = event__tail_call, .is_common = true},
-	{"lost", "a RET to where nothing known leads", "SDM vol. 2, RET", always,
+	{"lost", "A RET goes to an address that nothing explains.", "SDM vol. 2, RET", always,
 	 .apply = event__lost},
 };
 
 /* Out of user code. */
 
 static const struct rule entries[] = {
-	{"kernel entry", "a syscall, an interrupt or an exception: the kernel is traced",
+	{"kernel entry",
+	 "A system call, an interrupt or an exception enters the kernel, and the kernel is "
+	 "traced.",
 	 "SDM vol. 3, 6.12", always, .apply = event__kernel_entry},
 };
 
 static const struct rule syscalls[] = {
 	{"exit from a traced kernel",
-	 "tracing ends at a sysret, sysexit or iret: user code is not traced",
+	 "Tracing ends at a sysret, sysexit or iret: user code is not traced.",
 	 "SDM vol. 2, SYSRET, IRET", returns_to_user, .apply = event__kernel_exit_alone},
-	{"syscall", "tracing ends at a syscall instruction", "SDM vol. 3, TIP.PGD packet", always,
+	{"syscall", "Tracing ends at a syscall instruction.", "SDM vol. 3, TIP.PGD packet", always,
 	 .apply = event__syscall, .is_common = true},
 };
 
 static const struct rule stops[] = {
 	{"stop within the kernel",
-	 "tracing ends in the kernel: the thread has been switched out, or the trace is "
-	 "read",
+	 "Tracing ends in the kernel: the thread was switched out, or mtbpf is reading the "
+	 "trace.",
 	 "kernel/sched/core.c, __schedule()", from_kernel, .apply = event__kernel_stop},
-	{"interrupt", "tracing ends between two instructions", "SDM vol. 3, TIP.PGD packet",
+	{"interrupt", "Tracing ends between two instructions.", "SDM vol. 3, TIP.PGD packet",
 	 is_interrupt, .apply = event__interrupt, .is_common = true},
 };
 
 /* Back, or within the kernel. */
 
 static const struct rule begins[] = {
-	{"entry into a traced kernel", "user code is not traced, so tracing goes on in the kernel",
+	{"entry into a traced kernel",
+	 "Tracing begins in the kernel, because user code is not traced.",
 	 "SDM vol. 3, TIP.PGE packet", enters_from_user, .apply = event__kernel_entry_alone},
 	{"wake-up in user code",
-	 "tracing had stopped within the kernel, and goes on in user code: all kernel "
-	 "frames have ended",
+	 "Tracing had stopped in the kernel and continues in user code: all kernel frames have "
+	 "ended.",
 	 "SDM vol. 3, TIP.PGE packet", wakes_in_user, .apply = event__kernel_exit},
 	{"wake-up in the kernel",
-	 "tracing goes on in the kernel, with the frames with which it had stopped "
-	 "there",
+	 "Tracing had stopped in the kernel and continues there, with the same frames.",
 	 "kernel/sched/core.c, __schedule()", wakes_in_kernel, .apply = event__kernel_resume},
 };
 
 static const struct rule kernel_exits[] = {
-	{"kernel exit", "an iret or sysret to user code ends the outermost entry",
+	{"kernel exit", "An iret or sysret goes to user code: the outermost kernel entry ends.",
 	 "SDM vol. 2, SYSRET, IRET", always, .apply = event__kernel_exit},
 };
 
 static const struct rule irets[] = {
-	{"return of an interrupt", "an iret to where an entry had come: that one ends",
+	{"return of an interrupt",
+	 "An iret goes to the address that an entry has interrupted: this entry ends.",
 	 "SDM vol. 2, IRET", returns_in_kernel, .apply = event__kernel_return},
 	{"iret that synchronizes",
-	 "an iret to the function that runs: it makes the CPU forget what it has read ahead",
+	 "An iret goes to the function that runs: the kernel uses it to make the CPU discard "
+	 "the instructions that it has prefetched.",
 	 "arch/x86/include/asm/sync_core.h", synchronizes, .is_common = true},
-	{"iret to elsewhere", "an iret to any other address ends the newest entry",
+	{"iret to elsewhere", "An iret goes to any other address: the newest entry ends.",
 	 "arch/x86/mm/extable.c", leaves_to_kernel, .apply = event__kernel_fixup},
 	{"fixup in a caller",
-	 "after a fault that is expected, into the function of one of the outer frames",
+	 "After an expected fault the kernel continues in the function of an outer frame.",
 	 "arch/x86/mm/extable.c", goes_to_caller, .apply = event__cut},
-	{"fixup", "after a fault that is expected, into a function of its own",
+	{"fixup", "After an expected fault the kernel continues in a function for this purpose.",
 	 "arch/x86/mm/extable.c", always, .apply = event__tail_call, .is_common = true},
 };
 
 static const struct rule resumptions[] = {
-	{"rt_sigreturn", "the syscall before was `rt_sigreturn`: the newest signal's frame ends",
+	{"rt_sigreturn",
+	 "The last system call was `rt_sigreturn`: the frame of the newest signal ends.",
 	 "sigreturn(2)", is_sigreturn_over, .apply = event__signal_end},
-	{"return from the kernel", "control comes back where it left, or at the syscall once more",
+	{"return from the kernel",
+	 "The thread continues where it entered the kernel, or executes the system call again.",
 	 "signal(7), SA_RESTART", goes_on, .is_common = true},
-	{"return that was stepped", "a probe is on the RET: the kernel has stepped a copy of it",
+	{"return that was stepped",
+	 "A probe is on the RET: the kernel has single-stepped a copy of it.",
 	 "kernel/events/uprobes.c", was_stepped, .apply = event__return, .is_common = true},
 	{"aborted sequence",
-	 "the signature of abort handlers lies before the target: it is a part of the frame "
-	 "that was interrupted",
+	 "The signature of abort handlers precedes the target: the handler is part of the "
+	 "interrupted frame.",
 	 "rseq(2)", aborts_sequence, .apply = event__abort},
-	{"return by a trap", "a return probe's trampoline returns by a trap, before Linux 6.11",
+	{"return by a trap",
+	 "The trampoline of a return probe returns by a trap (before Linux 6.11).",
 	 "arch/x86/kernel/uprobes.c", trapped_in_trampoline, .apply = event__trap_return},
 	{"emulated instruction",
-	 "control comes back elsewhere in the function that runs: the kernel has "
-	 "emulated a probed instruction",
+	 "The thread continues at another address of the function that runs: the kernel has "
+	 "emulated a probed instruction.",
 	 "kernel/events/uprobes.c", was_emulated, .is_common = true},
-	{"exec", "control comes back at a program's, or the dynamic linker's, first instruction",
+	{"exec",
+	 "The thread continues at the first instruction of a program or of the dynamic linker.",
 	 "execve(2); psABI, 3.4.1", begins_program, .apply = event__lost},
-	{"signal", "control comes back at a function's first instruction", "sigaction(2)",
+	{"signal", "The thread continues at the first instruction of a function.", "sigaction(2)",
 	 enters_function, .apply = event__signal},
-	{"sent to a caller", "control comes back in the function of one of the outer frames",
+	{"sent to a caller", "The thread continues in the function of an outer frame.",
 	 "ptrace(2); sigaction(2), ucontext", goes_to_caller, .apply = event__cut},
-	{"sent elsewhere", "control comes back where nothing known leads", "the frames", always,
-	 .apply = event__lost},
+	{"sent elsewhere", "The thread continues at an address that nothing explains.",
+	 "the frames", always, .apply = event__lost},
 };
 
 /* Finds the frame whose call would return there. */

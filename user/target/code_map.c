@@ -50,10 +50,8 @@ bool code_map__is_empty(const struct code_map *map)
 bool code_map__others_name(const struct code_map *map, const struct elf_image *image,
 			   const char *text)
 {
-	VEC_EACH(&map->ranges, range)
-		if (range->image != image && elf_image__may_hold_text(range->image, text))
-			return true;
-	return false;
+	return VEC_FIND(&map->ranges, range,
+			range->image != image && elf_image__may_hold_text(range->image, text));
 }
 
 /* The first range that ends after ip. */
@@ -97,17 +95,15 @@ int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t p
 		  struct elf_image *image)
 {
 	struct code_range added = {start, start + len, pgoff, image};
-	size_t from, to, n_patches = 0;
+	size_t from, to;
 
 	if (!len || start > UINT64_MAX - len || pgoff > UINT64_MAX - len)
 		return -EINVAL;
 	/* Room for two more: the new range and the rest of a split one. */
 	if (vec__grow(&map->ranges.v, &map->ranges.cap, map->ranges.n + 1, sizeof(*map->ranges.v)))
 		return -ENOMEM;
-	VEC_EACH(&map->patches, patch)
-		if (patch->start >= added.end || patch->start + patch->len <= start)
-			map->patches.v[n_patches++] = *patch;
-	map->patches.n = n_patches;
+	VEC_DROP(&map->patches, patch,
+		 patch->start < added.end && patch->start + patch->len > start);
 	from = first_behind(map, start);
 	if (from < map->ranges.n && map->ranges.v[from].start < added.end)
 		map->replaced++;

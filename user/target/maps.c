@@ -137,6 +137,14 @@ void mappings__fini(struct mappings *maps)
 	*maps = (struct mappings){0};
 }
 
+size_t mapping_path__length(const char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(path), cut = sizeof(deleted) - 1;
+
+	return len > cut && !strcmp(path + len - cut, deleted) ? len - cut : len;
+}
+
 /*
  * Besides deleted files and /dev/shm, these are names that the kernel gives to memory (mm/shmem.c,
  * ipc/shm.c).
@@ -146,14 +154,10 @@ bool mapping__is_memory(const struct mapping *mapping)
 	static const char *const prefixes[] = {"[anon:",  "[anon_shmem:", "[heap]",
 					       "[stack]", "/memfd:",	  "/dev/zero",
 					       "/SYSV",	  "/dev/shm/",	  "//anon"};
-	static const char deleted[] = " (deleted)";
 	const char *path = mapping->path;
-	size_t len = strlen(path), cut = sizeof(deleted) - 1;
 
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (!strncmp(path, prefixes[i], strlen(prefixes[i])))
-			return true;
-	return !len || (len > cut && !strcmp(path + len - cut, deleted));
+	return ARRAY_FIND(prefixes, e, !strncmp(path, *e, strlen(*e))) || !*path ||
+	       path[mapping_path__length(path)];
 }
 
 const struct mapping *mappings__find(const struct mappings *maps, uint64_t addr)

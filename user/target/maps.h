@@ -37,6 +37,9 @@ void mappings__fini(struct mappings *maps);
  */
 bool mapping__is_memory(const struct mapping *mapping);
 
+/* The path's length without " (deleted)", which /proc adds to the name of a deleted file. */
+size_t mapping_path__length(const char *path);
+
 /* The mapping that holds addr, or NULL. */
 const struct mapping *mappings__find(const struct mappings *maps, uint64_t addr);
 

@@ -220,8 +220,47 @@ bool process__stopped(pid_t pid)
 	return !task_status__read(&status, pid) && status.state == 'T';
 }
 
-/* True if a thread of the process has a child that runs `exe`; NULL: any child. */
-static bool has_child(pid_t pid, const struct stat *exe)
+/* When the process began, in clock ticks since boot (proc(5)); 0: not known. */
+static unsigned long long start_ticks(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	unsigned long long ticks = 0;
+	const char *at;
+	size_t len;
+
+	if (fs__read_proc(pid, "stat", &text, &len))
+		return 0;
+	/* The name in brackets may contain brackets and blanks; the 22nd field is the 20th after
+	 * it. */
+	at = strrchr(text, ')');
+	for (int i = 0; at && i < 20; i++)
+		at = strchr(at + 1, ' ');
+	return at && sscanf(at, "%llu", &ticks) == 1 ? ticks : 0;
+}
+
+/* Which children has_child() looks for. */
+struct sought {
+	const struct stat *exe;	     /* those that run this file; NULL: any */
+	const struct pid_set *known; /* those that are not among these; NULL: any */
+	unsigned long long before;   /* those that began before it; 0: any */
+};
+
+static bool is_sought(pid_t child, const struct sought *sought)
+{
+	const struct stat *exe = sought->exe;
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)child);
+	if (exe && (stat(path, &st) || st.st_dev != exe->st_dev || st.st_ino != exe->st_ino))
+		return false;
+	if (sought->known && pid_set__has(sought->known, child))
+		return false;
+	return !sought->before || start_ticks(child) < sought->before;
+}
+
+/* True if a thread of the process has such a child. */
+static bool has_child(pid_t pid, const struct sought *sought)
 {
 	_cleanup_free_ pid_t *tids = NULL;
 	size_t n = 0;
@@ -235,14 +274,9 @@ static bool has_child(pid_t pid, const struct stat *exe)
 
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)tids[i]);
 		f = fopen(path, "re");
-		while (f && fscanf(f, "%d", &child) == 1) {
-			struct stat st;
-
-			snprintf(path, sizeof(path), "/proc/%d/exe", child);
-			if (!exe || (!stat(path, &st) && st.st_dev == exe->st_dev &&
-				     st.st_ino == exe->st_ino))
+		while (f && fscanf(f, "%d", &child) == 1)
+			if (is_sought(child, sought))
 				return true;
-		}
 	}
 	return false;
 }
@@ -253,12 +287,16 @@ bool process__has_workers(pid_t pid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return !stat(path, &exe) && has_child(pid, &exe);
+	return !stat(path, &exe) && has_child(pid, &(struct sought){.exe = &exe});
 }
 
-bool process__has_children(pid_t pid)
+bool process__has_unknown_child(pid_t pid, const struct pid_set *known, bool only_older)
 {
-	return has_child(pid, NULL);
+	struct sought sought = {.known = known};
+
+	if (only_older)
+		sought.before = start_ticks(getpid());
+	return has_child(pid, &sought);
 }
 
 /* A main thread that has exited is a zombie as well; its process lives on in the other threads. */
@@ -389,12 +427,9 @@ void process_list__fini(struct process_list *list)
  */
 static char *base_name(char *path)
 {
-	static const char deleted[] = " (deleted)";
-	size_t len = strlen(path), cut = sizeof(deleted) - 1;
 	char *slash;
 
-	if (len > cut && !strcmp(path + len - cut, deleted))
-		path[len - cut] = '\0';
+	path[mapping_path__length(path)] = '\0';
 	slash = strrchr(path, '/');
 	return strdup(slash ? slash + 1 : path);
 }
@@ -418,6 +453,10 @@ static int read_entry(pid_t pid, struct process_entry *entry)
 		return -ESRCH;
 	if (!err) {
 		process__thread_name(pid, pid, entry->comm);
+		/* A title that the kernel has cut to 15 bytes may end in a blank: nobody types
+		 * that. */
+		for (len = strlen(entry->comm); len && entry->comm[len - 1] == ' '; len--)
+			entry->comm[len - 1] = '\0';
 		/* Another user's link reads as "": the process is there, and its comm is known. */
 		if (fs__read_proc_link(pid, "exe", exe) == -ESRCH)
 			return -ESRCH;
@@ -518,13 +557,7 @@ int pid_set__add(struct pid_set *set, pid_t pid)
 {
 	size_t at = place_of(set, pid);
 
-	if (at < set->n && set->v[at] == pid)
-		return 0;
-	if (vec__grow(&set->v, &set->cap, set->n, sizeof(*set->v)))
-		return -ENOMEM;
-	memmove(&set->v[at + 1], &set->v[at], (set->n++ - at) * sizeof(*set->v));
-	set->v[at] = pid;
-	return 0;
+	return at < set->n && set->v[at] == pid ? 0 : VEC_INSERT(set, at, pid);
 }
 
 void pid_set__remove(struct pid_set *set, pid_t pid)
@@ -532,7 +565,7 @@ void pid_set__remove(struct pid_set *set, pid_t pid)
 	size_t at = place_of(set, pid);
 
 	if (at < set->n && set->v[at] == pid)
-		memmove(&set->v[at], &set->v[at + 1], (--set->n - at) * sizeof(*set->v));
+		VEC_REMOVE(set, at);
 }
 
 int pid_set__add_all(struct pid_set *to, const struct pid_set *from)

@@ -96,8 +96,11 @@ bool process__alive(pid_t pid);
  * the kernel does not list children (no CONFIG_PROC_CHILDREN).
  */
 bool process__has_workers(pid_t pid);
-/* True if the process has any child; otherwise like process__has_workers(). */
-bool process__has_children(pid_t pid);
+/*
+ * True if the process has a child that is not in `known`; otherwise like process__has_workers().
+ * only_older: only children that are older than this process count.
+ */
+bool process__has_unknown_child(pid_t pid, const struct pid_set *known, bool only_older);
 
 /*
  * Opens a mapping's file read-only: through /proc/PID/map_files, otherwise /proc/PID/root + path,
@@ -117,9 +120,9 @@ ssize_t process__read_memory(pid_t pid, uint64_t addr, void *buf, size_t len);
 
 struct process_entry {
 	pid_t pid;
-	char comm[PROCESS_COMM_SIZE];
-	char *program; /* the base name of its file; "" if it cannot be read */
-	char *command; /* its arguments, separated by blanks, or "" */
+	char comm[PROCESS_COMM_SIZE]; /* without blanks at its end */
+	char *program;		      /* the base name of its file; "" if it cannot be read */
+	char *command;		      /* its arguments, separated by blanks, or "" */
 };
 
 struct process_list {

@@ -14,6 +14,7 @@
 
 #include "util/meter.h"
 #include "util/text.h"
+#include "util/vec.h"
 
 /*
  * zlib's level 3 makes traces 4 % smaller than level 2 and takes 25 % longer; level 1 is not faster
@@ -127,10 +128,7 @@ const struct codec *codec__of(const char *path)
 		 NULL},
 	};
 
-	for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++)
-		if (text__ends_in(path, codecs[i].suffix))
-			return &codecs[i];
-	return NULL;
+	return ARRAY_FIND(codecs, e, text__ends_in(path, e->suffix));
 }
 
 const char *codec__zlib_version(void)

@@ -8,6 +8,7 @@
 
 #include "trace/codec.h"
 #include "util/names.h"
+#include "util/vec.h"
 
 /* The maximums that the bits of indices, and of a record's size, allow. */
 #define MAX_STRINGS (1 << 15)
@@ -288,11 +289,7 @@ int fxt_reader__next(struct fxt_reader *reader, struct fxt_read *read)
 
 const struct fxt_read_arg *fxt_read__arg(const struct fxt_read *read, const char *key)
 {
-	for (unsigned int i = 0; i < read->n_args; i++) {
-		if (read->args[i].key && !strcmp(read->args[i].key, key))
-			return &read->args[i];
-	}
-	return NULL;
+	return FIND_IN(read->args, read->n_args, arg, arg->key && !strcmp(arg->key, key));
 }
 
 const char *fxt_read__string(const struct fxt_read *read, const char *key)

@@ -452,16 +452,15 @@ static struct call_tree *tree_of(struct fxt_trees *trees, const struct fxt_track
 static const struct function *function_of(struct fxt_trees *trees, const char *name,
 					  const char *module)
 {
-	size_t n = strlen(name) + 1, m = strlen(module) + 1, at = 0;
+	size_t n = strlen(name) + 1, m = strlen(module) + 1;
 	uint64_t hash = hash__bytes(hash__bytes(0, name, n), module, m - 1);
-	struct function *function;
-	uint32_t number;
+	struct function *function, *const *all = trees->functions.v;
+	uint32_t number =
+		HASH_FIND(&trees->by_name, hash, i,
+			  !strcmp(all[i - 1]->name, name) && !strcmp(all[i - 1]->module, module));
 
-	while ((number = hash_index__next(&trees->by_name, hash, &at))) {
-		function = trees->functions.v[number - 1];
-		if (!strcmp(function->name, name) && !strcmp(function->module, module))
-			return function;
-	}
+	if (number)
+		return all[number - 1];
 	/* Its strings follow it in the same block. */
 	function = calloc(1, sizeof(*function) + n + m);
 	if (!function)

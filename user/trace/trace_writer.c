@@ -80,13 +80,11 @@ struct trace_writer {
 
 static struct hit_track *track_of(struct trace_writer *writer, pid_t pid)
 {
-	struct hit_track *track;
+	struct hit_track *track = VEC_FIND(&writer->hit_tracks, e, e->pid == pid);
 	size_t n = writer->hit_tracks.n;
 
-	for (size_t i = 0; i < n; i++) {
-		if (writer->hit_tracks.v[i].pid == pid)
-			return &writer->hit_tracks.v[i];
-	}
+	if (track)
+		return track;
 	track = VEC_PUSH(&writer->hit_tracks);
 	if (!track)
 		return NULL;

@@ -52,6 +52,34 @@ uint64_t mt_stats__percentile(const struct mt_stats *stats, double percent)
 	return value > stats->max_ns ? stats->max_ns : value;
 }
 
+/* A shorter run of empty octaves may be chance. */
+#define GAP_OCTAVES 3
+/* More values above a gap than this share are not outliers. */
+#define GAP_SHARE 10
+
+uint64_t mt_stats__gap(const struct mt_stats *stats, uint64_t *above)
+{
+	uint64_t all = 0, below = 0;
+	int empty = 0, longest = GAP_OCTAVES - 1, middle = 0;
+
+	for (int i = 0; i < MT_HIST_BUCKETS; i++)
+		all += stats->hist[i];
+	for (int i = 0; i < MT_HIST_BUCKETS; i++) {
+		if (!stats->hist[i]) {
+			empty++;
+			continue;
+		}
+		if (below && empty > longest && (all - below) * GAP_SHARE <= all) {
+			longest = empty;
+			middle = i - (empty + 1) / 2;
+			*above = all - below;
+		}
+		below += stats->hist[i];
+		empty = 0;
+	}
+	return middle ? 1ull << middle : 0;
+}
+
 void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats)
 {
 	sum->hits += stats->hits;

@@ -44,6 +44,12 @@ double histogram__percentile(const double counts[static MT_FINE_BUCKETS], double
 void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats);
 /* The value in ns at a percentile (0-100), interpolated inside its bucket; 0 without values. */
 uint64_t mt_stats__percentile(const struct mt_stats *stats, double percent);
+/*
+ * A threshold between ordinary values and a few outliers: the middle of the longest run of empty
+ * octaves, at least three, above which is at most a tenth of the values; *above is their number. 0:
+ * there is no such run.
+ */
+uint64_t mt_stats__gap(const struct mt_stats *stats, uint64_t *above);
 
 /*
  * Learns a percentile from the BPF program's histogram as the threshold, and keeps it current. The

@@ -274,10 +274,7 @@ static bool is_at_return(const struct kernel_probe *probe)
 static bool is_attached(const struct kernel_probes *set, const struct bpf_program *program,
 			const char *place)
 {
-	for (size_t i = 0; i < set->all.n; i++)
-		if (set->all.v[i].of == program && !strcmp(set->all.v[i].place, place))
-			return true;
-	return false;
+	return VEC_FIND(&set->all, e, e->of == program && !strcmp(e->place, place));
 }
 
 /* The place must live as long as the set. */
@@ -428,10 +425,9 @@ static int attach_syscalls(struct kernel_probes *set)
 		err = attach_each(set, KERNEL_PROBE_SYSCALL, attach_copy);
 		if (!err)
 			return 0;
-		log__info(
-			"system calls: this kernel takes no probes on its functions (%s), so "
-			"that each system call of every process costs a little while they are set",
-			strerror(-err));
+		log__info("system calls: this kernel takes no probes on its functions (%s): until "
+			  "mtbpf ends, every system call of every process costs a little more",
+			  strerror(-err));
 		err = attach_each(set, KERNEL_PROBE_SYSCALL, attach_to_all);
 	}
 	if (err) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "util/insn.h"
+#include "util/vec.h"
 
 /* The most bytes from the entry to a site. */
 #define MAX_SKIP 64
@@ -33,10 +34,7 @@ static size_t count_prefixes(const uint8_t *bytes, size_t len)
 
 static bool has_prefix(const uint8_t *bytes, size_t len, uint8_t prefix)
 {
-	for (size_t i = 0; i < count_prefixes(bytes, len); i++)
-		if (bytes[i] == prefix)
-			return true;
-	return false;
+	return memchr(bytes, prefix, count_prefixes(bytes, len));
 }
 
 /* The kernel cannot probe such an instruction (arch/x86/kernel/uprobes.c: is_prefix_bad()). */
@@ -44,10 +42,7 @@ static bool is_refused(const uint8_t *bytes, const struct insn *insn)
 {
 	static const uint8_t bad[] = {0x26, 0x2e, 0x36, 0x3e, 0xf0};
 
-	for (size_t i = 0; i < sizeof(bad); i++)
-		if (has_prefix(bytes, insn->len, bad[i]))
-			return true;
-	return false;
+	return ARRAY_FIND(bad, prefix, has_prefix(bytes, insn->len, *prefix));
 }
 
 /*
@@ -288,11 +283,7 @@ struct function_code {
 
 static struct code_part *part_of(struct function_code *f, uint64_t vaddr)
 {
-	for (size_t i = 0; i < f->n; i++)
-		if (vaddr >= f->parts[i].code.vaddr &&
-		    vaddr - f->parts[i].code.vaddr < f->parts[i].code.len)
-			return &f->parts[i];
-	return NULL;
+	return FIND_IN(f->parts, f->n, part, vaddr - part->code.vaddr < part->code.len);
 }
 
 static int decode(const struct code_part *part, size_t at, struct insn *insn)
@@ -361,10 +352,7 @@ static bool is_table_jump(const struct code_part *part, size_t at)
 	for (size_t i = at; i-- > 0 && n < TABLE_LOAD_DISTANCE;)
 		if (part->is_start[i])
 			starts[n++] = i;
-	for (size_t i = 0; i < n; i++)
-		if (insn__loads_indexed(c->code + starts[i], c->len - starts[i]))
-			return true;
-	return false;
+	return FIND_IN(starts, n, start, insn__loads_indexed(c->code + *start, c->len - *start));
 }
 
 static bool leaves(struct function_code *f, const struct code_part *part, size_t at,

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/vec.h"
+
 static ZydisDecoder lengths_decoder;
 static pthread_once_t decoder_once = PTHREAD_ONCE_INIT;
 
@@ -385,13 +387,9 @@ bool insn__changes_sp(const uint8_t *bytes, size_t len)
 {
 	struct detail detail;
 
-	if (detail__decode(bytes, len, &detail))
-		return true;
 	/* Includes hidden operands, such as that of push. */
-	for (int i = 0; i < detail.insn.operand_count; i++)
-		if (writes_sp(&detail.operands[i]))
-			return true;
-	return false;
+	return detail__decode(bytes, len, &detail) ||
+	       FIND_IN(detail.operands, detail.insn.operand_count, operand, writes_sp(operand));
 }
 
 uint8_t insn__changed_arguments(const uint8_t *bytes, size_t len)
@@ -438,11 +436,9 @@ bool insn__loads_sp(const uint8_t *bytes, size_t len)
 
 static const ZydisDecodedOperand *indexed_operand(const struct detail *detail)
 {
-	for (int i = 0; i < detail->insn.operand_count_visible; i++)
-		if (detail->operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-		    detail->operands[i].mem.index != ZYDIS_REGISTER_NONE)
-			return &detail->operands[i];
-	return NULL;
+	return FIND_IN(detail->operands, detail->insn.operand_count_visible, operand,
+		       operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+			       operand->mem.index != ZYDIS_REGISTER_NONE);
 }
 
 bool insn__has_index(const uint8_t *bytes, size_t len)

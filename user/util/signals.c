@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -167,6 +168,20 @@ void stop__set_partial(const char *path)
 		return;
 	strcpy(partial, path);
 	atomic_store(&has_partial, true);
+}
+
+pid_t child_process__fork(void)
+{
+	pid_t parent = getpid(), pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	return 0;
 }
 
 static _Atomic uintptr_t first; /* 0: none */

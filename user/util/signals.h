@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals: held while a capture runs, or ending work on files immediately; and SIGBUS, if a mapped
- * file is cut short.
+ * Signals: held while a capture runs, or ending work on files immediately; SIGBUS, if a mapped file
+ * is cut short; and SIGKILL, for children without their parent.
  */
 #ifndef MTBPF_UTIL_SIGNALS_H
 #define MTBPF_UTIL_SIGNALS_H
@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /*
  * Blocks SIGINT, SIGTERM and SIGHUP until they are read or released. Also blocks SIGPIPE, which is
@@ -60,6 +61,12 @@ void stop__end(void);
  * removes. One at a time; NULL: none.
  */
 void stop__set_partial(const char *path);
+
+/*
+ * Like fork(2), after all output is flushed. The child is killed when this process ends, since
+ * nobody else reads its answer.
+ */
+pid_t child_process__fork(void);
 
 /*
  * Files that are cut short while they are mapped: the missing part reads as zeroes instead of

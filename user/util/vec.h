@@ -48,6 +48,20 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 		err_;                                                                              \
 	})
 
+/* Inserts an element before number i. 0 or -ENOMEM. */
+#define VEC_INSERT(vec, i, ...)                                                                    \
+	({                                                                                         \
+		const __typeof__(*(vec)->v) inserted_ = (__VA_ARGS__);                             \
+		size_t at_ = (i);                                                                  \
+		__typeof__((vec)->v) last_ = VEC_PUSH(vec), place_ = (vec)->v + at_;               \
+                                                                                                   \
+		if (last_) {                                                                       \
+			memmove(place_ + 1, place_, (size_t)(last_ - place_) * sizeof(*place_));   \
+			*place_ = inserted_;                                                       \
+		}                                                                                  \
+		last_ ? 0 : -ENOMEM;                                                               \
+	})
+
 /* Removes one element; later ones move up. */
 #define VEC_REMOVE(vec, i)                                                                         \
 	memmove(&(vec)->v[i], &(vec)->v[(i) + 1], (--(vec)->n - (i)) * sizeof(*(vec)->v))
@@ -106,6 +120,42 @@ void vec__sort(void *v, size_t n, size_t size, size_t offset);
 	for (__typeof__(*(vec)->v) *each = (vec)->v,                                               \
 				   *each##_end_ = (vec)->n ? each + (vec)->n : each;               \
 	     each < each##_end_ && (holds); each++)
+
+/*
+ * A pointer to the first element for which `holds` is true, or NULL. `each` names a pointer to the
+ * element. VEC_FIND() takes a pointer to any struct that has `v` and `n`, ARRAY_FIND() an array.
+ */
+#define VEC_FIND(vec, each, holds) FIND_IN((vec)->v, (vec)->n, each, holds)
+#define ARRAY_FIND(array, each, holds)                                                             \
+	FIND_IN(array, sizeof(array) / sizeof((array)[0]), each, holds)
+
+#define FIND_IN(first, count, each, holds)                                                         \
+	({                                                                                         \
+		__typeof__(*(first)) *each = (first), *found_ = NULL;                              \
+                                                                                                   \
+		for (size_t left_ = (count); left_ && !found_; left_--, each++)                    \
+			if (holds)                                                                 \
+				found_ = each;                                                     \
+		found_;                                                                            \
+	})
+
+/*
+ * Removes the elements for which `goes` is true; VEC_DROP_EACH() ends each of them with the
+ * expression `end`. `each` names a pointer to the element.
+ */
+#define VEC_DROP(vec, each, goes) VEC_DROP_EACH(vec, each, goes, (void)0)
+#define VEC_DROP_EACH(vec, each, goes, end)                                                        \
+	do {                                                                                       \
+		size_t kept_ = 0;                                                                  \
+                                                                                                   \
+		VEC_EACH(vec, each) {                                                              \
+			if (goes)                                                                  \
+				end;                                                               \
+			else                                                                       \
+				(vec)->v[kept_++] = *each;                                         \
+		}                                                                                  \
+		(vec)->n = kept_;                                                                  \
+	} while (0)
 
 /* Ends each element, to which `each` points, with the expression `end`; then the vector. */
 #define VEC_FINI_EACH(vec, each, end)                                                              \
@@ -187,6 +237,21 @@ static inline uint32_t hash_index__next(const struct hash_index *index, uint64_t
 			return slot->number;
 	}
 }
+
+/*
+ * The first number with that hash for which `holds` is true, or 0. `each` names the number.
+ */
+#define HASH_FIND(index, hash, each, holds)                                                        \
+	({                                                                                         \
+		const uint64_t hash_ = (hash);                                                     \
+		size_t at_ = 0;                                                                    \
+		uint32_t each;                                                                     \
+                                                                                                   \
+		do                                                                                 \
+			each = hash_index__next(index, hash_, &at_);                               \
+		while (each && !(holds));                                                          \
+		each;                                                                              \
+	})
 
 /*
  * A limit on the memory of work whose need is not known in advance, such as calls decoded from

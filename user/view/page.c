@@ -14,7 +14,6 @@
 #include "view/page_style.h"
 #include "util/names.h"
 
-#define NAME_SIZE SHORT_NAME_SIZE
 /* Colours of causes; those that come after them share the last. */
 #define COLOURS 8
 /* Flame graphs leave out frames with less than this percentage of the iteration. */
@@ -507,8 +506,9 @@ static void put_head(const struct page *page)
 	      "<title>mtbpf: why it was slow</title>\n<style>" PAGE_STYLE "</style></head>\n"
 	      "<body><header><h1>",
 	      out);
-	fprintf(out, "%s more than ordinary in %zu slow iteration%s</h1><p>", DURATION(p->lost_ns),
-		p->n_reports, p->n_reports == 1 ? "" : "s");
+	fprintf(out, "%s %sin %zu slow iteration%s</h1><p>", DURATION(p->lost_ns),
+		p->n_timed ? "more than ordinary " : "", p->n_reports,
+		p->n_reports == 1 ? "" : "s");
 	put_span(out, p->first_ms, p->last_ms);
 	fputs(" UTC", out);
 	if (p->hosts.n) {

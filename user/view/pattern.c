@@ -222,9 +222,8 @@ static int add_cause(struct patterns *p, const struct summary *summary, size_t i
 	int err = fill_key(&key, summary, entry.cause);
 
 	/* A linear search will do: causes are few, and captures of each are many. */
-	for (size_t k = 0; k < p->all.n && !err && !known; k++)
-		if (is_same(&p->all.v[k], &key))
-			known = &p->all.v[k];
+	if (!err)
+		known = VEC_FIND(&p->all, pattern, is_same(pattern, &key));
 	for (size_t k = 0; known && k < key.path.n && k < known->path.n; k++)
 		known->path.v[k].is_inlined |= key.path.v[k].is_inlined;
 	if (!err && !known) {
@@ -243,13 +242,9 @@ static int add_cause(struct patterns *p, const struct summary *summary, size_t i
 
 static bool has_build(const struct pattern *pattern, const char *build)
 {
-	for (size_t i = 0; i < pattern->entries.n; i++) {
-		const char *other = pattern->entries.v[i].summary->build_id;
-
-		if (!build || !other || !strcmp(build, other))
-			return true;
-	}
-	return false;
+	return VEC_FIND(&pattern->entries, entry,
+			!build || !entry->summary->build_id ||
+				!strcmp(build, entry->summary->build_id));
 }
 
 /*
@@ -258,10 +253,7 @@ static bool has_build(const struct pattern *pattern, const char *build)
  */
 static bool share_build(const struct pattern *a, const struct pattern *b)
 {
-	for (size_t i = 0; i < a->entries.n; i++)
-		if (has_build(b, a->entries.v[i].summary->build_id))
-			return true;
-	return false;
+	return VEC_FIND(&a->entries, entry, has_build(b, entry->summary->build_id));
 }
 
 /* True if a capture of one of the pattern's builds shows the function. */
@@ -521,6 +513,7 @@ ORDER(by_key, struct pattern_label,
 static int add_summary(struct patterns *p, const struct summary *summary)
 {
 	int err = ADD_HOST(&p->hosts, summary->host);
+	bool knows_ordinary = false;
 
 	if (!err)
 		err = add_labels(p, summary);
@@ -528,11 +521,14 @@ static int add_summary(struct patterns *p, const struct summary *summary)
 	if (summary->no_report)
 		return err;
 	p->n_reports++;
+	p->n_timed += summary->ordinary_ns > 0;
 	p->lost_ns += summary__excess(summary);
 	for (int i = 0; i < ACCOUNT_PARTS; i++) {
 		p->slow[i] += summary->slow[i];
 		p->ordinary[i] += summary->ordinary[i];
+		knows_ordinary |= summary->ordinary[i] > 0;
 	}
+	p->n_compared += knows_ordinary;
 	for (size_t i = 0; i < summary->causes.n && !err; i++)
 		err = add_cause(p, summary, i);
 	return err ? err : add_functions(p, summary);

@@ -63,6 +63,8 @@ struct patterns {
 	uint64_t lost_ns;		  /* excess of all captures */
 	uint64_t first_ms, last_ms;
 	uint64_t slow[ACCOUNT_PARTS], ordinary[ACCOUNT_PARTS]; /* account of all */
+	size_t n_timed;	   /* reports that know how long an ordinary iteration took */
+	size_t n_compared; /* reports that know what an ordinary iteration did */
 };
 
 /* The caller keeps `summaries` unchanged. 0 or -ENOMEM; patterns__fini() in any case. */

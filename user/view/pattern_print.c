@@ -116,6 +116,24 @@ static void print_account(FILE *out, const char *name, const uint64_t parts[stat
 	fputc('\n', out);
 }
 
+/* A capture may contain no ordinary iteration, or none with stacks. */
+static void print_accounts(FILE *out, const struct patterns *p)
+{
+	if (p->n_compared == p->n_reports)
+		fprintf(out, "all slow iterations, and as many ordinary ones:\n");
+	else if (p->n_compared)
+		fprintf(out,
+			"all slow iterations, and as many ordinary ones from the %zu of %zu "
+			"captures that contain some with stacks:\n",
+			p->n_compared, p->n_reports);
+	else
+		fprintf(out, "all slow iterations; the captures contain no ordinary ones with "
+			     "stacks to compare with:\n");
+	print_account(out, "slow", p->slow, p->ordinary);
+	if (p->n_compared)
+		print_account(out, "ordinary", p->ordinary, p->slow);
+}
+
 /* Lists each reason for a missing cause once, with its number of captures. */
 static void print_without_cause(FILE *out, const struct patterns *p)
 {
@@ -157,17 +175,15 @@ void patterns__print(FILE *out, const struct patterns *p, size_t top)
 		}
 		fprintf(out, ", ");
 		print_span(out, p->first_ms, p->last_ms);
-		fprintf(out, "\n%s more than ordinary iterations took, by cause:\n",
-			DURATION(p->lost_ns));
+		fprintf(out, "\n%s %s, by cause:\n", DURATION(p->lost_ns),
+			p->n_timed ? "more than ordinary iterations took" : "in slow iterations");
 		fprintf(out, "  %10s %6s %8s %10s %10s  %s\n", "extra", "share", "captures",
 			"median", "worst", "cause, when, and the worst capture");
 	}
 	for (size_t i = 0; i < p->all.n; i++)
 		print_pattern(out, p, &p->all.v[i]);
 	if (p->n_reports) {
-		fprintf(out, "all slow iterations, and as many ordinary ones:\n");
-		print_account(out, "slow", p->slow, p->ordinary);
-		print_account(out, "ordinary", p->ordinary, p->slow);
+		print_accounts(out, p);
 		fprintf(out, "  %10s %8s  function\n", "extra", "captures");
 		if (p->functions.n < top)
 			top = p->functions.n;

@@ -7,6 +7,7 @@
 #include "util/text.h"
 #include "util/units.h"
 #include "util/vec.h"
+#include "view/meanwhile.h"
 #include "view/report_internal.h"
 #include "util/names.h"
 
@@ -613,6 +614,8 @@ static int add_reason(struct reasons *reasons, const struct causes *c, const str
 	reason->text = TEXT_OF(out, print_cause(out, c, cause));
 	if (!reason->text)
 		return -ENOMEM;
+	if (cause->kind == CAUSE_BLOCKED)
+		reason->meanwhile = meanwhile__format(c->r, row);
 	/* A row's path is the one with the most time in the slow iteration. */
 	if (row)
 		path = cause->kind == CAUSE_WAITING ? 0 : find_path(c->r, row, false);
@@ -649,6 +652,7 @@ void reasons__fini(struct reasons *reasons)
 	for (size_t i = 0; i < reasons->all.n; i++) {
 		free(reasons->all.v[i].text);
 		free(reasons->all.v[i].of);
+		free(reasons->all.v[i].meanwhile);
 		VEC_FINI(&reasons->all.v[i].path);
 	}
 	VEC_FINI(&reasons->all);

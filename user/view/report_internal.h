@@ -141,6 +141,7 @@ struct reason {
 	enum cause_kind kind;
 	uint64_t ns;
 	char *text;		       /* in words */
+	char *meanwhile;	       /* what the thread did that ended the wait; NULL: unknown */
 	char *of;		       /* what it waited for, or who took its CPU; NULL: unknown */
 	VEC(struct reason_frame) path; /* of user code, outermost first; names are the report's */
 };

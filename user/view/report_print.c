@@ -20,30 +20,26 @@ static void print_name(FILE *out, const struct row *row)
 		fprintf(out, " in %s", SHORT_NAME(row->inside->name));
 }
 
-static void print_row(FILE *out, const struct report *r, const struct row *row)
-{
-	size_t ordinary = r->periods.n - 1;
-	double calls = ordinary ? (double)row->ordinary_calls / (double)ordinary : 0;
-
-	fprintf(out, "  %10s %10s %10s %10s  ", DURATION((uint64_t)row->extra_ns),
-		DURATION(row->slow_ns), DURATION(row->inclusive_ns),
-		DURATION(report__mean(r, row->ordinary_ns)));
-	if (!r->sampled)
-		fprintf(out, "%7llu %9.1f  ", (unsigned long long)row->slow_calls, calls);
-	print_name(out, row);
-	off_cpu__print_wait(out, &row->off_cpu, row->inside);
-	off_cpu__print(out, &row->off_cpu);
-	fputc('\n', out);
-}
-
 static void print_rows(FILE *out, const struct report *r, size_t top)
 {
+	size_t ordinary = r->periods.n - 1;
+
 	fprintf(out, "  %10s %10s %10s %10s  ", "extra", "slow", "inclusive", "ordinary");
 	if (!r->sampled)
 		fprintf(out, "%17s  ", "calls (ordinary)");
 	fprintf(out, "function\n");
-	for (size_t i = 0; i < r->rows.n && i < top && r->rows.v[i].extra_ns > 0; i++)
-		print_row(out, r, &r->rows.v[i]);
+	VEC_EACH_WHILE(&r->rows, row, top-- && row->extra_ns > 0) {
+		fprintf(out, "  %10s %10s %10s %10s  ", DURATION((uint64_t)row->extra_ns),
+			DURATION(row->slow_ns), DURATION(row->inclusive_ns),
+			DURATION(report__mean(r, row->ordinary_ns)));
+		if (!r->sampled)
+			fprintf(out, "%7llu %9.1f  ", (unsigned long long)row->slow_calls,
+				ordinary ? (double)row->ordinary_calls / (double)ordinary : 0);
+		print_name(out, row);
+		off_cpu__print_wait(out, &row->off_cpu, row->inside);
+		off_cpu__print(out, &row->off_cpu);
+		fputc('\n', out);
+	}
 }
 
 /* Prints ", hit 9," if there are other hits. */
@@ -147,6 +143,8 @@ static void print_reasons(FILE *out, const struct report *r)
 	if (!report__reasons(r, &reasons) && r->sampled)
 		for (size_t i = 0; i < reasons.all.n; i++) {
 			fprintf(out, "%s %s\n", i ? "   and:" : "reason:", reasons.all.v[i].text);
+			if (reasons.all.v[i].meanwhile)
+				fprintf(out, " while: %s\n", reasons.all.v[i].meanwhile);
 			is_unnamed |= strstr(reasons.all.v[i].text, "[jit+") != NULL;
 		}
 	if (is_unnamed)
@@ -316,6 +314,12 @@ static void add_reasons(cJSON *root, const struct report *r)
 	}
 	for (size_t i = 0; list && i < reasons.all.n; i++)
 		json__append_text(list, reasons.all.v[i].text);
+	/* Of the largest cause that has one. */
+	for (size_t i = 0; list && i < reasons.all.n; i++)
+		if (reasons.all.v[i].meanwhile) {
+			json__add_text(root, "meanwhile", reasons.all.v[i].meanwhile);
+			break;
+		}
 	reasons__fini(&reasons);
 }
 

@@ -201,15 +201,13 @@ static enum row_kind kind_of(const struct call *call)
 static struct row *find(struct report *r, const struct row *like)
 {
 	uint64_t hash = hash__mix(hash__mix(0, (uintptr_t)like->key), (uintptr_t)like->inside);
-	uint32_t number;
+	uint32_t number = HASH_FIND(&r->by_key, hash, i,
+				    r->rows.v[i - 1].key == like->key &&
+					    r->rows.v[i - 1].inside == like->inside);
 	struct row *row;
-	size_t at = 0;
 
-	while ((number = hash_index__next(&r->by_key, hash, &at))) {
-		row = &r->rows.v[number - 1];
-		if (row->key == like->key && row->inside == like->inside)
-			return row;
-	}
+	if (number)
+		return &r->rows.v[number - 1];
 	row = VEC_PUSH(&r->rows);
 	if (!row || hash_index__add(&r->by_key, hash, (uint32_t)r->rows.n)) {
 		r->failed = true;

@@ -17,10 +17,7 @@ void thread_places__fini(struct thread_places *places)
 
 static const struct thread_place *find(const struct thread_places *places, pid_t tid)
 {
-	for (size_t i = 0; i < places->all.n && tid; i++)
-		if (places->all.v[i].tid == tid)
-			return &places->all.v[i];
-	return NULL;
+	return tid ? VEC_FIND(&places->all, place, place->tid == tid) : NULL;
 }
 
 /*

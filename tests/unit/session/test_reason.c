@@ -23,7 +23,7 @@ static const struct function program = {.name = "main"}, iter = {.name = "iter"}
 			     assist_1 = {.name = "runtime.gcAssistAlloc1"};
 
 struct fixture {
-	struct call_tree tree;
+	struct call_tree tree, other; /* of the thread that triggered, and of another one */
 	struct hit_mark hit;
 	size_t ring_bytes;
 };
@@ -67,6 +67,7 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 
 	call_tree__fini(&f->tree);
+	call_tree__fini(&f->other);
 	free(f);
 	return 0;
 }
@@ -78,8 +79,9 @@ static void assert_reason_of(struct fixture *f, bool sampled, const char *expect
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	struct report *report = report__new(&(struct report_input){.trees = &f->tree,
-								   .n_trees = 1,
+	const struct call_tree trees[] = {f->other, f->tree};
+	struct report *report = report__new(&(struct report_input){.trees = trees,
+								   .n_trees = 2,
 								   .hit = &f->hit,
 								   .sampled = sampled,
 								   .ring_bytes = f->ring_bytes});
@@ -169,6 +171,95 @@ static void test_an_assist_that_is_named(void **state)
 		      "reason: on the CPU, in iter > work; 19.0 ms more than usual\n"
 		      "   and: on the CPU, in iter > work > runtime.gcAssistAlloc.func1; 18.0 ms "
 		      "more than usual\n");
+}
+
+#define HELD                                                                                       \
+	"reason: blocked in iter > work: futex held by holder (7), woken by holder (7); 29.0 ms "  \
+	"more than usual\n"
+#define AND "   and: on the CPU, in iter; 10.0 ms more than usual\n"
+
+/* Waits from 12 to 40 ms for thread 7, whose calls are added next. */
+static void wait_for_other(struct fixture *f)
+{
+	struct call_tree waiting;
+
+	add(f, 2, 11 * MS, 41 * MS, &work);
+	add_off(f, 3, 12 * MS, 40 * MS, OFF_BLOCKED);
+	add_wait(f, (struct waits_for){
+			    .syscall = SYS_futex, .fd = -1, .owner = 7, .owner_comm = "holder"});
+	add_by(f, 7, "holder");
+	/* Somebody else ended this one. */
+	add_off(f, 3, 40 * MS, 41 * MS, OFF_BLOCKED);
+	add_by(f, 8, "other");
+	f->tree.done_by.v[f->tree.done_by.n - 1].ns = MS;
+	waiting = f->tree;
+	f->tree = f->other;
+	f->other = waiting;
+	f->tree.tid = 7;
+	add(f, 0, 0, 60 * MS, &program);
+}
+
+static void assert_meanwhile(struct fixture *f, const char *expected)
+{
+	struct call_tree other = f->tree;
+
+	f->tree = f->other;
+	f->other = other;
+	assert_reason(f, expected);
+}
+
+static void test_who_is_waited_for_has_no_cpu(void **state)
+{
+	struct fixture *f = *state;
+
+	wait_for_other(f);
+	add(f, 1, 5 * MS, 45 * MS, &work);
+	/* Only what is in the wait counts. */
+	add_off(f, 2, 6 * MS, 16 * MS, OFF_PREEMPTED);
+	add_by(f, 9, "hog");
+	add_off(f, 2, 18 * MS, 39 * MS, OFF_RUNNABLE);
+	add_by(f, 9, "hog");
+	add_off(f, 2, 41 * MS, 44 * MS, OFF_BLOCKED);
+	assert_meanwhile(f, HELD " while: holder (7) was ready to run, but its CPU was taken, by "
+				 "hog (9); 25.0 ms of 28.0 ms\n" AND);
+}
+
+static void test_who_is_waited_for_waits(void **state)
+{
+	struct fixture *f = *state;
+
+	wait_for_other(f);
+	add(f, 1, 5 * MS, 45 * MS, &work);
+	add(f, 2, 10 * MS, 39 * MS, &deep);
+	add_off(f, 3, 11 * MS, 38 * MS, OFF_BLOCKED);
+	add_wait(f, (struct waits_for){.syscall = SYS_fsync, .fd = 4, .file = "/db/log"});
+	add_by(f, 12, "disk");
+	assert_meanwhile(f, HELD " while: holder (7) was blocked in deep: fsync of /db/log (fd 4), "
+				 "woken by disk (12); 26.0 ms of 28.0 ms\n" AND);
+}
+
+static void test_who_is_waited_for_works(void **state)
+{
+	struct fixture *f = *state;
+
+	wait_for_other(f);
+	add(f, 1, 5 * MS, 45 * MS, &work);
+	add(f, 2, 11 * MS, 39 * MS, &deep);
+	add(f, 3, 12 * MS, 20 * MS, &sleeps);
+	add_off(f, 4, 13 * MS, 15 * MS, OFF_BLOCKED);
+	assert_meanwhile(f, HELD
+			 " while: holder (7) was on the CPU, in deep; 26.0 ms of 28.0 ms\n" AND);
+}
+
+static void test_what_is_not_known_of_who_is_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	wait_for_other(f);
+	add(f, 1, 5 * MS, 45 * MS, NULL)->kind = CALL_NOT_RECORDED;
+	add_off(f, 2, 14 * MS, 27 * MS, OFF_BLOCKED);
+	f->tree.calls.v[0].kind = CALL_NOT_RECORDED;
+	assert_meanwhile(f, HELD AND);
 }
 
 static void test_a_mutex_that_somebody_has(void **state)
@@ -405,6 +496,10 @@ int main(void)
 		TEST(test_a_goroutine_that_works_for_the_collector),
 		TEST(test_an_assist_that_is_named),
 		TEST(test_a_mutex_that_somebody_has),
+		TEST(test_who_is_waited_for_has_no_cpu),
+		TEST(test_who_is_waited_for_waits),
+		TEST(test_who_is_waited_for_works),
+		TEST(test_what_is_not_known_of_who_is_waited_for),
 		TEST(test_a_goroutine_that_waits),
 		TEST(test_a_file_that_has_nothing_yet),
 		TEST(test_a_call_without_a_name),

@@ -51,6 +51,30 @@ static void test_never_above_the_largest_value(void **state)
 	assert_int_equal(mt_stats__percentile(&stats, 99), 1030);
 }
 
+static void test_finds_the_gap_below_the_outliers(void **state)
+{
+	struct mt_stats stats = {.hist = {[14] = 638, [15] = 459, [17] = 1, [26] = 2}};
+	uint64_t above = 0;
+
+	/* 18 to 25 are empty. */
+	assert_int_equal(mt_stats__gap(&stats, &above), 1 << 22);
+	assert_int_equal(above, 2);
+	/* Outliers in two groups: the longest run counts. */
+	stats.hist[20] = 3;
+	assert_int_equal(mt_stats__gap(&stats, &above), 1 << 23);
+	assert_int_equal(above, 2);
+	/* A run of two. */
+	stats.hist[23] = 1;
+	assert_int_equal(mt_stats__gap(&stats, &above), 0);
+	/* Two modes: more than a tenth is above. */
+	stats = (struct mt_stats){.hist = {[14] = 80, [26] = 20}};
+	assert_int_equal(mt_stats__gap(&stats, &above), 0);
+	stats = (struct mt_stats){.hist = {[26] = 20}};
+	assert_int_equal(mt_stats__gap(&stats, &above), 0);
+	stats = (struct mt_stats){0};
+	assert_int_equal(mt_stats__gap(&stats, &above), 0);
+}
+
 static void test_first_bucket_starts_at_zero(void **state)
 {
 	struct mt_stats stats = {.max_ns = 1};
@@ -96,6 +120,7 @@ int main(void)
 		cmocka_unit_test(test_interpolates_inside_a_bucket),
 		cmocka_unit_test(test_finds_the_bucket),
 		cmocka_unit_test(test_never_above_the_largest_value),
+		cmocka_unit_test(test_finds_the_gap_below_the_outliers),
 		cmocka_unit_test(test_first_bucket_starts_at_zero),
 		cmocka_unit_test(test_last_bucket_and_odd_percents),
 		cmocka_unit_test(test_buckets_join),

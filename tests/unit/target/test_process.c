@@ -283,6 +283,82 @@ static void test_knows_its_workers(void **state)
 	assert_false(process__has_workers(getpid()));
 }
 
+static pid_t fork_named(const char *name)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		prctl(PR_SET_NAME, name);
+		pause();
+		_exit(0);
+	}
+	assert_true(child > 0);
+	return child;
+}
+
+static void end_child(pid_t child)
+{
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* True if the list has the process, and the name matches it. */
+static bool is_found(pid_t pid, const char *name)
+{
+	struct process_list list;
+	bool found = false;
+
+	assert_int_equal(process_list__read(&list), 0);
+	for (size_t i = 0; i < list.n; i++)
+		found |= list.v[i].pid == pid && process_entry__matches(&list.v[i], name);
+	process_list__fini(&list);
+	return found;
+}
+
+/* The kernel cuts the title of a worker to 15 bytes: "starman worker --workers 3". */
+static void test_finds_a_name_that_was_cut_at_a_blank(void **state)
+{
+	pid_t child = fork_named("mtbpf's worker --workers 3");
+	bool found = false;
+
+	(void)state;
+	/* The child renames itself. */
+	for (int i = 0; i < 500 && !found; i++) {
+		found = is_found(child, "mtbpf's worker");
+		usleep(10000);
+	}
+	assert_false(is_found(child, "mtbpf's"));
+	end_child(child);
+	assert_true(found);
+}
+
+static void test_knows_children_that_are_not_of_the_target(void **state)
+{
+	pid_t child = fork_named("child"), other = fork_named("other");
+	struct pid_set known = {0};
+	pid_t younger;
+	int status;
+
+	(void)state;
+	assert_true(process__has_unknown_child(getpid(), &known, false));
+	/* They are younger than we are. */
+	assert_false(process__has_unknown_child(getpid(), &known, true));
+	assert_int_equal(pid_set__add(&known, child), 0);
+	assert_true(process__has_unknown_child(getpid(), &known, false));
+	assert_int_equal(pid_set__add(&known, other), 0);
+	assert_false(process__has_unknown_child(getpid(), &known, false));
+	pid_set__fini(&known);
+	/* A sibling sees them as older: process times have steps of a hundredth of a second. */
+	usleep(30000);
+	younger = fork();
+	if (!younger)
+		_exit(!process__has_unknown_child(getppid(), &(struct pid_set){0}, true));
+	assert_int_equal(waitpid(younger, &status, 0), younger);
+	end_child(child);
+	end_child(other);
+	assert_int_equal(status, 0);
+}
+
 static void test_says_who_may_look(void **state)
 {
 	pid_t pid;
@@ -449,6 +525,8 @@ int main(void)
 		cmocka_unit_test(test_takes_a_kernel_thread_where_it_may_be_one),
 		cmocka_unit_test(test_a_dead_main_thread_is_no_dead_process),
 		cmocka_unit_test(test_knows_its_workers),
+		cmocka_unit_test(test_finds_a_name_that_was_cut_at_a_blank),
+		cmocka_unit_test(test_knows_children_that_are_not_of_the_target),
 		cmocka_unit_test(test_says_who_may_look),
 		cmocka_unit_test(test_opens_the_mapped_file_and_no_other),
 		cmocka_unit_test(test_a_mapping_without_a_file_has_none),

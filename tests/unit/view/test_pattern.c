@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/cleanup.h"
 #include "view/pattern.h"
 
 #define CAPTURES_MAX 64
@@ -240,6 +241,44 @@ static void figures(void **state)
 		summary__fini(&c.v[i]);
 }
 
+/* The first lines of the report about a capture with this ordinary iteration. */
+static void assert_says(const char *ordinary, const char *total, const char *accounts)
+{
+	_cleanup_free_ char *out = NULL;
+	size_t len;
+	FILE *f = open_memstream(&out, &len);
+	struct patterns p;
+	struct summary s;
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "{\"summary\":1,\"hit\":{\"function\":\"iter\"},\"slow_ns\":5000,"
+		 "\"account\":{\"slow\":{\"blocked_ns\":5000}%s}",
+		 ordinary);
+	assert_int_equal(summary__parse(&s, "x.mtbpf", text, 0), 0);
+	assert_int_equal(patterns__find(&p, &s, 1), 0);
+	patterns__print(f, &p, 5);
+	fclose(f);
+	assert_non_null(strstr(out, total));
+	assert_non_null(strstr(out, accounts));
+	assert_int_equal(!strstr(out, "\n  ordinary"), !strstr(accounts, "\n  ordinary"));
+	patterns__fini(&p);
+	summary__fini(&s);
+}
+
+static void captures_without_ordinary_iterations_show_none(void **state)
+{
+	(void)state;
+	assert_says(",\"ordinary\":{\"blocked_ns\":1000}},\"ordinary_ns\":1000",
+		    "4.00 us more than ordinary iterations took",
+		    "and as many ordinary ones:\n  slow     blocked 5.00 us\n  ordinary blocked "
+		    "1.00 us\n");
+	assert_says("},\"ordinary_ns\":1000", "4.00 us more than ordinary iterations took",
+		    "contain no ordinary ones with stacks to compare with:\n  slow ");
+	assert_says("}", "5.00 us in slow iterations",
+		    "contain no ordinary ones with stacks to compare with:\n  slow ");
+}
+
 static int parse(const char *text)
 {
 	struct summary s;
@@ -343,6 +382,7 @@ int main(void)
 		cmocka_unit_test(of_two_that_fit_nobody_knows_which),
 		cmocka_unit_test(callers_that_a_stack_lacks),
 		cmocka_unit_test(figures),
+		cmocka_unit_test(captures_without_ordinary_iterations_show_none),
 		cmocka_unit_test(functions_of_one_name_are_one_capture),
 		cmocka_unit_test(summaries_that_somebody_else_wrote),
 		cmocka_unit_test(frames_and_threads_that_are_none),

@@ -44,11 +44,9 @@ static bool is_made(const struct kallsym *sym)
 {
 	static const char *const makers[] = {"bpf", "__builtin__ftrace", "__builtin__kprobes"};
 
-	for (size_t i = 0; sym->module && i < sizeof(makers) / sizeof(makers[0]); i++)
-		if (strlen(makers[i]) == sym->module_len &&
-		    !memcmp(makers[i], sym->module, sym->module_len))
-			return true;
-	return false;
+	return sym->module && ARRAY_FIND(makers, maker,
+					 strlen(*maker) == sym->module_len &&
+						 !memcmp(*maker, sym->module, sym->module_len));
 }
 
 int kernel_ranges__find(const char *kallsyms, const char *modules, kernel_range_vec *ranges)

@@ -29,10 +29,7 @@
 
 static const struct mapping *find_path(const struct mappings *maps, const char *path)
 {
-	for (size_t i = 0; i < maps->n; i++)
-		if (!strcmp(maps->v[i].path, path))
-			return &maps->v[i];
-	return NULL;
+	return VEC_FIND(maps, map, !strcmp(map->path, path));
 }
 
 /* Copies the page that the kernel maps under `path` for a probe on the function; 0 if it maps none.
@@ -101,11 +98,11 @@ static int add_map(struct recording *rec, pid_t pid, const struct mapping *m, ui
 {
 	const struct rec_map map = process_note__map(pid, m, time_ns);
 
-	for (size_t i = 0; i < rec->maps.n; i++)
-		if (rec->maps.v[i].pid == pid && rec->maps.v[i].start == m->start &&
-		    !strcmp(rec->maps.v[i].path, m->path))
-			return 0;
-	return recording__add_map(rec, &map);
+	return VEC_FIND(&rec->maps, known,
+			known->pid == pid && known->start == m->start &&
+				!strcmp(known->path, m->path))
+		       ? 0
+		       : recording__add_map(rec, &map);
 }
 
 /* arch/x86/include/asm/uprobes.h: UPROBE_XOL_SLOT_BYTES; slot 0 is the trampoline's. */
@@ -493,21 +490,15 @@ int vdso_image__add(struct recording *rec, const struct process *process)
 
 int vdso_image__add_running(struct recording *rec)
 {
-	const struct rec_map *map = NULL;
+	const struct rec_map *map = VEC_FIND(&rec->maps, e, !strcmp(e->path, "[vdso]"));
 	struct elf_image *image = NULL;
 	struct recording own;
 	struct utsname name;
 	bool is_ours = false;
 	int err;
 
-	VEC_EACH_WHILE(&rec->maps, m, !map)
-		if (!strcmp(m->path, "[vdso]"))
-			map = m;
-	if (!map)
+	if (!map || VEC_FIND(&rec->images, known, !strcmp(known->path, "[vdso]")))
 		return 0;
-	VEC_EACH(&rec->images, known)
-		if (!strcmp(known->path, "[vdso]"))
-			return 0;
 	recording__init(&own);
 	err = vdso_image__add(&own, NULL);
 	if (own.images.n && map->build_id[0]) {

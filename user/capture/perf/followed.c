@@ -305,10 +305,7 @@ int followed__count(const struct followed *f, size_t *n)
 
 bool followed__knows(const struct followed *f, pid_t pid)
 {
-	for (size_t i = 0; i < f->pending.threads.n; i++)
-		if (f->pending.threads.v[i].pid == pid)
-			return true;
-	return false;
+	return VEC_FIND(&f->pending.threads, thread, thread->pid == pid);
 }
 
 int followed__note_process(struct followed *f, pid_t pid, uint64_t time_ns)
@@ -459,10 +456,7 @@ void followed__cpus(const struct followed *f, const struct cgroup *cgroup, cpu_s
 
 bool followed__has_ring(const struct followed *f, pid_t pid)
 {
-	for (size_t i = 0; i < f->rings.n; i++)
-		if (f->rings.v[i]->pid == pid)
-			return true;
-	return false;
+	return VEC_FIND(&f->rings, ring, (*ring)->pid == pid);
 }
 
 static bool make_room(struct followed *f, pid_t tid)

@@ -20,11 +20,10 @@ void switch_log__fini(struct switch_log *log)
 /* Finds the CPU's switches, or adds an empty list. NULL: out of memory. */
 static struct cpu_switches *of_cpu(struct switch_log *log, int cpu)
 {
-	struct cpu_switches *c;
+	struct cpu_switches *c = VEC_FIND(&log->cpus, e, e->cpu == cpu);
 
-	for (size_t i = 0; i < log->cpus.n; i++)
-		if (log->cpus.v[i].cpu == cpu)
-			return &log->cpus.v[i];
+	if (c)
+		return c;
 	c = VEC_PUSH(&log->cpus);
 	if (c)
 		*c = (struct cpu_switches){.cpu = cpu, .last_ns = log->start_ns};
@@ -82,11 +81,9 @@ int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64
 
 bool switch_log__has(const struct switch_log *log, pid_t pid)
 {
-	VEC_EACH(&log->cpus, c) {
-		for (size_t j = 0; j < c->list.n; j++)
-			if (c->list.v[j].pid == pid)
-				return true;
-	}
+	VEC_EACH(&log->cpus, c)
+		if (VEC_FIND(&c->list, sw, sw->pid == pid))
+			return true;
 	return false;
 }
 
@@ -411,31 +408,12 @@ static const struct gone_task *find_gone(const struct gone_task *gone, size_t n,
 	return n ? bsearch(&key, gone, n, sizeof(*gone), by_tid) : NULL;
 }
 
-static void forget_maps(struct recording *rec, const struct gone_task *gone, size_t n)
+static bool is_gone(const struct rec_thread *thread, const struct gone_task *gone, size_t n)
 {
-	size_t kept = 0;
+	const struct gone_task *task = find_gone(gone, n, thread->tid);
 
-	for (size_t i = 0; i < rec->maps.n; i++) {
-		if (find_gone(gone, n, rec->maps.v[i].pid))
-			free(rec->maps.v[i].path);
-		else
-			rec->maps.v[kept++] = rec->maps.v[i];
-	}
-	rec->maps.n = kept;
-}
-
-static void forget_threads(struct recording *rec, const struct gone_task *gone, size_t n)
-{
-	size_t kept = 0;
-
-	VEC_EACH(&rec->threads, t) {
-		const struct gone_task *task = find_gone(gone, n, t->tid);
-
-		/* A thread that began since then only has the same number. */
-		if (!task || task->pid != t->pid || t->start_ns > task->time_ns)
-			rec->threads.v[kept++] = *t;
-	}
-	rec->threads.n = kept;
+	/* A thread that began since then only has the same number. */
+	return task && task->pid == thread->pid && thread->start_ns <= task->time_ns;
 }
 
 /* Drops as many as it keeps, so that the cost per task does not depend on the number of tasks. */
@@ -474,8 +452,9 @@ int sideband__tidy(struct sideband *s, bool (*holds)(const struct source *source
 	s->gone.n = kept;
 	qsort(gone, n, sizeof(*gone), by_tid);
 	qsort(processes, n_processes, sizeof(*processes), by_tid);
-	forget_maps(s->rec, processes, n_processes);
-	forget_threads(s->rec, gone, n);
+	VEC_DROP_EACH(&s->rec->maps, map, find_gone(processes, n_processes, map->pid),
+		      free(map->path));
+	VEC_DROP(&s->rec->threads, thread, is_gone(thread, gone, n));
 	free(gone);
 	return 0;
 }

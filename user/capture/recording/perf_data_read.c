@@ -332,16 +332,12 @@ static int continue_stream(struct perf_reader *r, struct perf_reader_stream *s, 
 
 static int add_bytes(struct perf_reader *r, struct rec_aux *aux, uint64_t offset)
 {
-	struct perf_reader_stream *s = NULL;
-	struct rec_aux *last = NULL;
+	struct perf_reader_stream *s =
+		VEC_FIND(&r->streams, e, e->tid == aux->tid && e->cpu == aux->cpu);
+	struct rec_aux *last = s ? &r->rec->aux.v[s->aux] : NULL;
 	uint64_t end = offset + aux->size;
 	size_t known;
 
-	VEC_EACH_WHILE(&r->streams, stream, !s)
-		if (stream->tid == aux->tid && stream->cpu == aux->cpu)
-			s = stream;
-	if (s)
-		last = &r->rec->aux.v[s->aux];
 	/*
 	 * True if the data at `offset` continues the stream. perf writes whole words of 8 bytes:
 	 * the bytes beyond `offset` are padding.
@@ -370,6 +366,7 @@ static int add_bytes(struct perf_reader *r, struct rec_aux *aux, uint64_t offset
 static int read_auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t *data,
 			 uint64_t left, uint64_t *size)
 {
+	const struct rec_thread *thread;
 	struct rec_aux aux = {0};
 	uint64_t offset;
 
@@ -393,12 +390,9 @@ static int read_auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t 
 	else
 		aux.cpu = 0;
 	aux.pid = aux.tid;
-	VEC_EACH_WHILE(&r->rec->threads, thread, aux.tid) {
-		if (thread->tid == aux.tid) {
-			aux.pid = thread->pid;
-			break;
-		}
-	}
+	thread = aux.tid ? VEC_FIND(&r->rec->threads, e, e->tid == aux.tid) : NULL;
+	if (thread)
+		aux.pid = thread->pid;
 	aux.size = *size;
 	aux.is_mapped = r->rec->mapped.data == r->data;
 	aux.data = aux.is_mapped ? (uint8_t *)data : malloc(*size);

@@ -8,10 +8,7 @@
 
 const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r, uint64_t id)
 {
-	for (size_t i = 0; i < r->events.n; i++)
-		if (r->events.v[i].id == id)
-			return &r->events.v[i];
-	return &r->events.v[0];
+	return VEC_FIND(&r->events, event, event->id == id) ?: &r->events.v[0];
 }
 
 #define FIXED offsetof(struct mt_hit, stack)

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "target/maps.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/names.h"
@@ -125,10 +126,10 @@ int recording__add_image(struct recording *rec, const struct rec_image *image)
 {
 	struct rec_image copy = *image;
 
-	VEC_EACH(&rec->images, known)
-		if (known->start == image->start && known->pid == image->pid &&
-		    !strcmp(known->path, image->path))
-			return 0;
+	if (VEC_FIND(&rec->images, known,
+		     known->start == image->start && known->pid == image->pid &&
+			     !strcmp(known->path, image->path)))
+		return 0;
 	copy.path = strdup(image->path);
 	copy.data = malloc(image->size ? image->size : 1);
 	if (!copy.path || !copy.data || VEC_ADD(&rec->images, copy)) {
@@ -138,15 +139,6 @@ int recording__add_image(struct recording *rec, const struct rec_image *image)
 	}
 	memcpy(copy.data, image->data, image->size);
 	return 0;
-}
-
-/* Returns the length without " (deleted)", which /proc adds to the name of a deleted file. */
-static size_t plain_length(const char *path)
-{
-	static const char remark[] = " (deleted)";
-	size_t len = strlen(path), cut = sizeof(remark) - 1;
-
-	return len > cut && !strcmp(path + len - cut, remark) ? len - cut : len;
 }
 
 int recording__add_file(struct recording *rec, const struct rec_file *file)
@@ -159,7 +151,7 @@ int recording__add_file(struct recording *rec, const struct rec_file *file)
 		return -ENOMEM;
 	}
 	*out = *file;
-	out->path = strndup(file->path, plain_length(file->path));
+	out->path = strndup(file->path, mapping_path__length(file->path));
 	if (out->path)
 		return 0;
 	fini_file(out);
@@ -169,33 +161,29 @@ int recording__add_file(struct recording *rec, const struct rec_file *file)
 
 int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text)
 {
-	struct rec_perf_map map = {pid, strdup(text)};
+	struct rec_perf_map *known = VEC_FIND(&rec->perf_maps, e, e->pid == pid);
+	char *copy = strdup(text);
+	int err = copy ? 0 : -ENOMEM;
 
-	if (!map.text)
-		return -ENOMEM;
-	VEC_EACH(&rec->perf_maps, known) {
-		if (known->pid == pid) {
-			free(known->text);
-			*known = map;
-			return 0;
-		}
+	if (!err && known) {
+		free(known->text);
+		known->text = copy;
+	} else if (!err) {
+		err = VEC_ADD(&rec->perf_maps, (struct rec_perf_map){pid, copy});
+		if (err)
+			free(copy);
 	}
-	if (!VEC_ADD(&rec->perf_maps, map))
-		return 0;
-	free(map.text);
-	return -ENOMEM;
+	return err;
 }
 
 const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
 					    uint64_t ino)
 {
-	size_t len = plain_length(path);
+	size_t len = mapping_path__length(path);
 
-	VEC_EACH(&rec->files, file)
-		if (file->ino == ino && plain_length(file->path) == len &&
-		    !memcmp(file->path, path, len))
-			return file;
-	return NULL;
+	return VEC_FIND(&rec->files, file,
+			file->ino == ino && mapping_path__length(file->path) == len &&
+				!memcmp(file->path, path, len));
 }
 
 void recording__settle_build_ids(struct recording *rec)
@@ -210,17 +198,8 @@ void recording__settle_build_ids(struct recording *rec)
 
 void recording__drop_copies(struct recording *rec, pid_t pid)
 {
-	size_t out = 0;
-
-	VEC_EACH(&rec->images, image) {
-		if (image->pid == pid) {
-			free(image->path);
-			free(image->data);
-		} else {
-			rec->images.v[out++] = *image;
-		}
-	}
-	rec->images.n = out;
+	VEC_DROP_EACH(&rec->images, image, image->pid == pid,
+		      (free(image->path), free(image->data)));
 }
 
 int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size)
@@ -377,10 +356,7 @@ int recording__add_switch(struct recording *rec, const struct rec_switch *sw)
 
 const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid)
 {
-	for (size_t i = 0; i < rec->threads.n; i++)
-		if (rec->threads.v[i].pid == pid && rec->threads.v[i].tid == tid)
-			return &rec->threads.v[i];
-	return NULL;
+	return VEC_FIND(&rec->threads, thread, thread->pid == pid && thread->tid == tid);
 }
 
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread)
@@ -495,10 +471,10 @@ int recording__add_sched_by(struct recording *rec, const struct mt_sched *by)
 
 const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd)
 {
-	for (size_t i = 0; i < rec->open_files.n; i++)
-		if (rec->open_files.v[i].pid == pid && rec->open_files.v[i].fd == fd)
-			return rec->open_files.v[i].path;
-	return NULL;
+	const struct rec_open_file *file =
+		VEC_FIND(&rec->open_files, e, e->pid == pid && e->fd == fd);
+
+	return file ? file->path : NULL;
 }
 
 int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path)
@@ -519,10 +495,10 @@ int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const cha
 
 const char *recording__find_quota(const struct recording *rec, pid_t pid, bool of_memory)
 {
-	for (size_t i = 0; i < rec->quotas.n; i++)
-		if (rec->quotas.v[i].pid == pid && rec->quotas.v[i].of_memory == of_memory)
-			return rec->quotas.v[i].text;
-	return NULL;
+	const struct rec_quota *quota =
+		VEC_FIND(&rec->quotas, e, e->pid == pid && e->of_memory == of_memory);
+
+	return quota ? quota->text : NULL;
 }
 
 int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text)
@@ -637,10 +613,7 @@ uint64_t recording__drops(const struct recording *rec, uint64_t counts[static DR
 
 static const struct rec_root *find_root(const struct recording *rec, pid_t pid)
 {
-	for (size_t i = 0; i < rec->roots.n; i++)
-		if (rec->roots.v[i].pid == pid)
-			return &rec->roots.v[i];
-	return NULL;
+	return VEC_FIND(&rec->roots, root, root->pid == pid);
 }
 
 static void format_root(pid_t pid, char path[static REC_ROOT_SIZE])

@@ -294,10 +294,7 @@ struct stepper {
 /* Finds an attached thread. NULL: none has this tid. */
 static struct stepped *find_thread(struct stepper *s, pid_t tid)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (s->threads[i].tid == tid && s->threads[i].attached)
-			return &s->threads[i];
-	return NULL;
+	return FIND_IN(s->threads, s->n, thread, thread->tid == tid && thread->attached);
 }
 
 /* Adds the seized thread. NULL: there are SOFT_MAX_THREADS. */
@@ -553,10 +550,7 @@ static void clear_breakpoints(struct stepped *t)
 
 static bool is_one_of(const address_vec *ips, uint64_t ip)
 {
-	for (size_t i = 0; i < ips->n; i++)
-		if (ips->v[i] == ip)
-			return true;
-	return false;
+	return VEC_FIND(ips, e, *e == ip);
 }
 
 /* Sets the state, and wakes mtbpf with one byte; mtbpf reads the state from shared memory. */

@@ -564,24 +564,20 @@ static int each_function_in_file(const struct probe_source *source, const char *
 	return err;
 }
 
-/* A hash (FNV-1a) of the mapped files: workers of one program have the same. */
+/* A hash of the mapped files: workers of one program have the same. */
 static uint64_t code_hash(const struct process *process)
 {
-	uint64_t hash = 0xcbf29ce484222325;
+	uint64_t hash = 0;
 
 	VEC_EACH(&process->maps, m)
 		if (m->prot & PROT_EXEC && m->ino)
-			hash = (hash ^ m->ino ^ (uint64_t)m->maj << 40 ^ (uint64_t)m->min << 48) *
-			       0x100000001b3;
+			hash = hash__mix(hash__mix(hash, m->ino), (uint64_t)m->maj << 32 | m->min);
 	return hash;
 }
 
 static struct program *find_code(const struct programs *programs, uint64_t code)
 {
-	for (size_t i = 0; i < programs->all.n; i++)
-		if (programs->all.v[i].code == code)
-			return &programs->all.v[i];
-	return NULL;
+	return VEC_FIND(&programs->all, e, e->code == code);
 }
 
 /*
@@ -664,9 +660,8 @@ static int take_new(void *ctx, const struct probe *probe)
 {
 	struct search *search = ctx;
 
-	for (size_t i = 0; i < search->found.n; i++)
-		if (is_same(&search->found.v[i], probe, search->process))
-			return 0;
+	if (VEC_FIND(&search->found, known, is_same(known, probe, search->process)))
+		return 0;
 	search->n_new++;
 	if (search->is_quiet)
 		return 0;
@@ -830,23 +825,13 @@ bool programs__have(const struct programs *programs, const char *symbol)
 
 void programs__remove(struct programs *programs, const struct programs *others)
 {
-	size_t kept = 0;
-
-	VEC_EACH(&programs->all, program) {
-		if (find_code(others, program->code))
-			process__close(&program->process);
-		else
-			programs->all.v[kept++] = *program;
-	}
-	programs->all.n = kept;
+	VEC_DROP_EACH(&programs->all, program, find_code(others, program->code),
+		      process__close(&program->process));
 }
 
 const struct process *programs__first(const struct programs *programs)
 {
-	for (size_t i = 0; i < programs->all.n; i++)
-		if (programs->all.v[i].is_probed)
-			return &programs->all.v[i].process;
-	return &programs->all.v[0].process;
+	return &(VEC_FIND(&programs->all, e, e->is_probed) ?: &programs->all.v[0])->process;
 }
 
 size_t programs__unprobed(const struct programs *programs, const struct process **first)

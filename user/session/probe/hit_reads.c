@@ -10,6 +10,7 @@
 #include "session/probe/probe.h"
 #include "target/elf/arguments_btf.h"
 #include "util/log.h"
+#include "util/vec.h"
 
 #define HINT_TERMS                                                                                 \
 	"-if 'arg1 > 100 && comm == \"worker\"': arg1 to arg12, members of them, retval, tid and " \
@@ -371,23 +372,21 @@ int hit_reads__parse(struct hit_reads *reads, const char *filter, const char *ke
 
 const char *hit_reads__of_return(const struct hit_reads *reads)
 {
-	for (uint32_t i = 0; i < reads->filter.n; i++)
-		if (reads->filter.terms[i].field == MT_FIELD_RETVAL)
-			return "-if";
-	for (uint32_t i = 0; i < reads->n_prints; i++)
-		if (reads->prints[i].value.path.of_return)
-			return "-print";
-	return NULL;
+	if (FIND_IN(reads->filter.terms, reads->filter.n, term, term->field == MT_FIELD_RETVAL))
+		return "-if";
+	return FIND_IN(reads->prints, reads->n_prints, print, print->value.path.of_return)
+		       ? "-print"
+		       : NULL;
 }
 
 const char *hit_reads__of_memory(const struct hit_reads *reads)
 {
 	if (reads->keys[0].path.n || reads->keys[1].path.n)
 		return "-key";
-	for (uint32_t i = 0; i < reads->n_prints; i++)
-		if (reads->prints[i].kind != MT_PRINT_NUMBER || reads->prints[i].value.path.n)
-			return "-print";
-	return NULL;
+	return FIND_IN(reads->prints, reads->n_prints, print,
+		       print->kind != MT_PRINT_NUMBER || print->value.path.n)
+		       ? "-print"
+		       : NULL;
 }
 
 bool hit_reads__any(const struct hit_reads *reads)
@@ -408,10 +407,7 @@ static int tell(char why[static VALUE_WHY_SIZE], const char *text)
 
 static bool has_only_offsets(const struct value_path *path)
 {
-	for (size_t i = 0; i < path->n; i++)
-		if (path->steps[i].kind != STEP_OFFSET)
-			return false;
-	return true;
+	return !FIND_IN(path->steps, path->n, step, step->kind != STEP_OFFSET);
 }
 
 /*

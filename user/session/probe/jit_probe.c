@@ -19,6 +19,7 @@
 #include "util/insn.h"
 #include "util/log.h"
 #include "util/names.h"
+#include "util/vec.h"
 
 /* A map of a large service has 20 MB. */
 #define MAP_MOST (256u << 20)
@@ -120,15 +121,14 @@ static uint32_t skip_class_check(const uint8_t *code, size_t len)
  */
 static bool is_called(pid_t pid, const struct mappings *maps, const struct perf_map_entry *entry)
 {
-	size_t i = 0, size = entry->size;
+	const struct mapping *map = mappings__find(maps, entry->start);
+	size_t size = entry->size;
 	uint8_t code[64];
 	struct insn insn;
 	uint32_t skip;
 	ssize_t len;
 
-	while (i < maps->n && (entry->start < maps->v[i].start || entry->start >= maps->v[i].end))
-		i++;
-	if (i == maps->n || !(maps->v[i].prot & PROT_EXEC))
+	if (!map || !(map->prot & PROT_EXEC))
 		return false;
 	len = process__read_memory(pid, entry->start, code,
 				   size < sizeof(code) ? size : sizeof(code));
@@ -361,14 +361,6 @@ size_t jit_probe__list(pid_t pid, const char *text)
 	return n;
 }
 
-static bool is_probed(const struct perf_map_entry *entry, const struct probe *probes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (probes[i].ip >= entry->start && probes[i].ip - entry->start < entry->size)
-			return true;
-	return false;
-}
-
 /*
  * Returns the name of a probed function that the map also has at a place that is not probed, and
  * sets *moved to that place. NULL: there is none.
@@ -376,23 +368,26 @@ static bool is_probed(const struct perf_map_entry *entry, const struct probe *pr
 static const char *find_moved(pid_t pid, const struct probe *probes, size_t n, uint64_t *moved)
 {
 	_cleanup_mappings_ struct mappings maps = {0};
-	const char *found = NULL;
+	const struct probe *found = NULL;
 	char name[LABEL_SIZE];
 	struct jit_map map;
 
 	if (open_map(&map, pid) || mappings__read(&maps, pid))
 		map.n = 0;
-	for (size_t i = 0; i < map.n && !found; i++)
-		for (size_t p = 0; p < n && !found; p++)
-			if (probes[p].kernel.kind == KERNEL_PROBE_BREAKPOINT &&
-			    !strncmp(plain_name(&map.v[i], name), probes[p].name,
-				     sizeof(probes[p].name) - 1) &&
-			    !is_probed(&map.v[i], probes, n) && is_called(pid, &maps, &map.v[i])) {
-				found = probes[p].name;
-				*moved = map.v[i].start;
-			}
+	for (size_t i = 0; i < map.n && !found; i++) {
+		const struct perf_map_entry *entry = &map.v[i];
+
+		found = FIND_IN(probes, n, probe,
+				probe->kernel.kind == KERNEL_PROBE_BREAKPOINT &&
+					!strncmp(plain_name(entry, name), probe->name,
+						 sizeof(probe->name) - 1));
+		if (FIND_IN(probes, n, probe, probe->ip - entry->start < entry->size) ||
+		    (found && !is_called(pid, &maps, entry)))
+			found = NULL;
+		*moved = found ? entry->start : *moved;
+	}
 	close_map(&map);
-	return found;
+	return found ? found->name : NULL;
 }
 
 bool jit_probe__check(pid_t pid, const struct probe *probes, size_t n)

@@ -15,6 +15,7 @@
 #include "util/fs.h"
 #include "util/log.h"
 #include "util/names.h"
+#include "util/vec.h"
 
 static const char *const kind_names[] = {
 	[MT_FILE_SOCKET] = "socket",   [MT_FILE_REGULAR] = "file",    [MT_FILE_PIPE] = "pipe",
@@ -51,10 +52,7 @@ static bool is_reading(const char *name)
 		"pselect6", "ppoll",   "epoll_wait", "epoll_pwait", "epoll_pwait2",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
+	return ARRAY_FIND(names, e, !strcmp(name, *e));
 }
 
 static int refuse_end(const char *name)

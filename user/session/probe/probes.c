@@ -104,11 +104,8 @@ void selectors__fini(struct selectors *selectors)
 /* True if one of the probes is at the same place. */
 static bool probes__have(const struct probes *probes, const struct probe *probe)
 {
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (probes->all.v[i].offset == probe->offset &&
-		    !strcmp(probes->all.v[i].path, probe->path))
-			return true;
-	return false;
+	return VEC_FIND(&probes->all, e,
+			e->offset == probe->offset && !strcmp(e->path, probe->path));
 }
 
 int probes__add(void *ctx, const struct probe *probe)
@@ -154,18 +151,12 @@ void probes__fini(struct probes *probes)
 
 bool probes__at_entry(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (!probes->all.v[i].site.at_entry)
-			return false;
-	return true;
+	return !VEC_FIND(&probes->all, e, !e->site.at_entry);
 }
 
 bool probes__are_library(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (!probes->all.v[i].is_library)
-			return false;
-	return probes->all.n;
+	return probes->all.n && !VEC_FIND(&probes->all, e, !e->is_library);
 }
 
 struct mt_args *probes__args(const struct probes *probes)
@@ -190,27 +181,23 @@ struct mt_reads *probes__reads(const struct probes *probes, const struct probes 
 
 const struct probe *probes__stepped(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (!probes->all.v[i].site.emulated)
-			return &probes->all.v[i];
-	return &probes->all.v[0];
+	return VEC_FIND(&probes->all, e, !e->site.emulated) ?: &probes->all.v[0];
 }
 
 int probes__check_calls(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.n; i++) {
-		if (!probes->all.v[i].is_inside)
-			continue;
-		log__error(probe__in_kernel(&probes->all.v[i])
-				   ? "%s is a single moment, without a duration"
-				   : "%s is inside a function: only calls of whole functions have "
-				     "a duration",
-			   probes->all.v[i].name);
-		log__hint("name a whole function, or measure from hit to hit: attach "
-			  "-delay-thresh, watch without -durations");
-		return -EINVAL;
-	}
-	return jit_probe__check_calls(probes->all.v, probes->all.n);
+	const struct probe *inside = VEC_FIND(&probes->all, e, e->is_inside);
+
+	if (!inside)
+		return jit_probe__check_calls(probes->all.v, probes->all.n);
+	log__error(
+		probe__in_kernel(inside)
+			? "%s is a single moment, without a duration"
+			: "%s is inside a function: only calls of whole functions have a duration",
+		inside->name);
+	log__hint("name a whole function, or measure from hit to hit: attach -delay-thresh, watch "
+		  "without -durations");
+	return -EINVAL;
 }
 
 static int refuse_exits(const struct probe *probe)
@@ -241,10 +228,7 @@ static int refuse_exits(const struct probe *probe)
 
 bool probes__are_go(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (probes->all.v[i].is_go)
-			return true;
-	return false;
+	return VEC_FIND(&probes->all, e, e->is_go);
 }
 
 static int refuse_uretprobe(const struct probe *probe)
@@ -523,10 +507,7 @@ void start_stop__fini(struct start_stop *r)
 
 static const struct probe *first_breakpoint(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (probes->all.v[i].kernel.kind == KERNEL_PROBE_BREAKPOINT)
-			return &probes->all.v[i];
-	return NULL;
+	return VEC_FIND(&probes->all, e, e->kernel.kind == KERNEL_PROBE_BREAKPOINT);
 }
 
 /* A JIT's code is at other addresses in each process. */

@@ -764,10 +764,7 @@ static bool is_known_language(int language)
 				    DW_LANG_Rust,
 				    LANG_OLD_RUST};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (known[i] == language)
-			return true;
-	return false;
+	return ARRAY_FIND(known, e, *e == language);
 }
 
 /* A search for functions that the linker has put at one address, as their code is the same (--icf).

@@ -125,9 +125,10 @@ static bool is_relocated(Elf *elf, size_t dynsym, size_t symbol)
 		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_RELA || shdr.sh_link != dynsym)
 			continue;
 		data = elf_section__data(scn, sizeof(Elf64_Rela));
-		for (size_t i = 0; data && i < data->d_size / sizeof(Elf64_Rela); i++)
-			if (ELF64_R_SYM(((const Elf64_Rela *)data->d_buf)[i].r_info) == symbol)
-				return true;
+		if (data &&
+		    FIND_IN((const Elf64_Rela *)data->d_buf, data->d_size / sizeof(Elf64_Rela),
+			    rela, ELF64_R_SYM(rela->r_info) == symbol))
+			return true;
 	}
 	return false;
 }

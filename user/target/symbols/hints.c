@@ -159,9 +159,9 @@ static const struct module *find_module(const struct symbols *symbols,
 
 		if (!module->is_executable && !fnmatch(runtime->library, name, 0))
 			return module;
-		for (size_t k = 0; module->is_executable && k < MAX_PATTERNS; k++)
-			if (runtime->programs[k] && !fnmatch(runtime->programs[k], name, 0))
-				return module;
+		if (module->is_executable &&
+		    ARRAY_FIND(runtime->programs, e, *e && !fnmatch(*e, name, 0)))
+			return module;
 	}
 	for (size_t i = 0; i < symbols->n; i++) {
 		struct elf_image *image = symbols->modules[i].image;
@@ -290,11 +290,9 @@ static const char *suggest(struct suggestion *suggestion, const struct symbols *
 
 static bool has_functions(const struct symbols *symbols, const struct query *query, enum tier tier)
 {
-	for (size_t i = 0; i < symbols->n; i++)
-		if (query__covers(query, tier, &symbols->modules[i]) &&
-		    elf_image__function_count(symbols->modules[i].image))
-			return true;
-	return false;
+	return FIND_IN(symbols->modules, symbols->n, module,
+		       query__covers(query, tier, module) &&
+			       elf_image__function_count(module->image));
 }
 
 /* The file does not run yet, so its libraries are unknown. */
@@ -448,8 +446,8 @@ int symbols__refuse_unknown(const struct symbols *symbols, const struct query *q
 		symbols__hint_missing(symbols);
 		return -ENODATA;
 	}
-	for (size_t i = 0; i < symbols->n; i++)
-		if (!query->module_len || query__covers(query, TIER_NAMED, &symbols->modules[i]))
-			return refuse_missing(symbols, query);
-	return refuse_module(symbols, query);
+	return FIND_IN(symbols->modules, symbols->n, module,
+		       !query->module_len || query__covers(query, TIER_NAMED, module))
+		       ? refuse_missing(symbols, query)
+		       : refuse_module(symbols, query);
 }

@@ -59,14 +59,10 @@ struct named_image {
 
 static struct named_page *find_page(const struct named_image *image, uint64_t page)
 {
-	uint64_t hash = hash__mix(image->seed, page);
-	size_t at = 0;
-	uint32_t number;
+	uint32_t number = HASH_FIND(&image->by_page, hash__mix(image->seed, page), i,
+				    image->pages.v[i - 1].page == page);
 
-	while ((number = hash_index__next(&image->by_page, hash, &at)))
-		if (image->pages.v[number - 1].page == page)
-			return &image->pages.v[number - 1];
-	return NULL;
+	return number ? &image->pages.v[number - 1] : NULL;
 }
 
 /* The number of starts at or before `at`. */
@@ -97,12 +93,7 @@ static int add_start(struct named_image *image, uint64_t at, struct named_functi
 		page->starts.v[n - 1].function = function;
 		return 0;
 	}
-	if (VEC_ADD(&page->starts, (struct named_start){at, function}))
-		return -ENOMEM;
-	memmove(&page->starts.v[n + 1], &page->starts.v[n],
-		(page->starts.n - 1 - n) * sizeof(*page->starts.v));
-	page->starts.v[n] = (struct named_start){at, function};
-	return 0;
+	return VEC_INSERT(&page->starts, n, (struct named_start){at, function});
 }
 
 /* Functions by their names, modules and starts. */
@@ -149,7 +140,6 @@ static const char *module_of(struct named_image *image, const char *path, size_t
 	char clean[LONGEST_NAME + 1];
 	uint64_t hash;
 	const char **slot;
-	size_t at = 0;
 	uint32_t number;
 
 	cut_path(&path, &len);
@@ -158,10 +148,9 @@ static const char *module_of(struct named_image *image, const char *path, size_t
 	label__clean_in_place(clean);
 	path = clean;
 	hash = hash__bytes(image->seed, path, len);
-	while ((number = hash_index__next(&image->by_module_name, hash, &at)))
-		if (!strncmp(image->modules.v[number - 1], path, len) &&
-		    !image->modules.v[number - 1][len])
-			return image->modules.v[number - 1];
+	number = HASH_FIND(&image->by_module_name, hash, i, !strcmp(image->modules.v[i - 1], path));
+	if (number)
+		return image->modules.v[number - 1];
 	slot = image->modules.n < UINT32_MAX ? VEC_PUSH(&image->modules) : NULL;
 	if (!slot)
 		return NULL;
@@ -210,31 +199,21 @@ static uint64_t hash_name(const struct named_image *image, const char *name, siz
 static struct named_function *find_name(const struct named_image *image, const char *name,
 					size_t len, const char *module)
 {
-	uint64_t hash = hash_name(image, name, len, module);
-	size_t at = 0;
-	uint32_t number;
+	uint32_t number = HASH_FIND(&image->by_name, hash_name(image, name, len, module), i,
+				    has_name(image->functions.v[i - 1], name, len, module));
 
-	while ((number = hash_index__next(&image->by_name, hash, &at)))
-		if (has_name(image->functions.v[number - 1], name, len, module))
-			return image->functions.v[number - 1];
-	return NULL;
+	return number ? image->functions.v[number - 1] : NULL;
 }
 
 static struct named_function *find_start(const struct named_image *image, const char *name,
 					 size_t len, const char *module, uint64_t start)
 {
 	uint64_t hash = hash__mix(hash_name(image, name, len, module), start);
-	size_t at = 0;
-	uint32_t number;
+	uint32_t number = HASH_FIND(&image->by_start, hash, i,
+				    image->functions.v[i - 1]->entry.function.vaddr == start &&
+					    has_name(image->functions.v[i - 1], name, len, module));
 
-	while ((number = hash_index__next(&image->by_start, hash, &at))) {
-		struct named_function *function = image->functions.v[number - 1];
-
-		if (function->entry.function.vaddr == start &&
-		    has_name(function, name, len, module))
-			return function;
-	}
-	return NULL;
+	return number ? image->functions.v[number - 1] : NULL;
 }
 
 /* Files the function under its name and, if that is known, its start. */
@@ -393,14 +372,10 @@ struct code_map *named_image__map(struct named_image *image)
 
 static struct named_spot *find_spot(const struct named_image *image, uint64_t ip)
 {
-	uint64_t hash = hash__mix(image->seed, ip);
-	size_t at = 0;
-	uint32_t number;
+	uint32_t number = HASH_FIND(&image->by_ip, hash__mix(image->seed, ip), i,
+				    image->spots.v[i - 1].ip == ip);
 
-	while ((number = hash_index__next(&image->by_ip, hash, &at)))
-		if (image->spots.v[number - 1].ip == ip)
-			return &image->spots.v[number - 1];
-	return NULL;
+	return number ? &image->spots.v[number - 1] : NULL;
 }
 
 const struct named_spot *named_image__spot(const struct named_image *image, uint64_t ip)
@@ -509,7 +484,6 @@ static struct named_function *function_of(struct named_image *image, const struc
 	struct named_function *function = spot->function;
 	uint64_t last = spot->ip >> PAGE_BITS;
 	uint64_t hash = hash__mix(image->seed, (uintptr_t)spot->module);
-	size_t at = 0;
 	uint32_t number;
 
 	if (function)
@@ -523,11 +497,11 @@ static struct named_function *function_of(struct named_image *image, const struc
 	}
 	if (function && !function->symbol_len && function->entry.function.module == spot->module)
 		return function;
-	while ((number = hash_index__next(&image->by_name, hash, &at))) {
-		function = image->functions.v[number - 1];
-		if (function->entry.function.module == spot->module && !function->symbol_len)
-			return function;
-	}
+	number = HASH_FIND(&image->by_name, hash, i,
+			   image->functions.v[i - 1]->entry.function.module == spot->module &&
+				   !image->functions.v[i - 1]->symbol_len);
+	if (number)
+		return image->functions.v[number - 1];
 	function = add_nameless(image, spot->module, "", NOWHERE);
 	if (!function || hash_index__add(&image->by_name, hash, function->number))
 		return NULL;

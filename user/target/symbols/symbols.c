@@ -43,8 +43,6 @@ static struct elf_image *open_vdso(pid_t pid, const struct mapping *mapping)
 /* The image of a mapping's file, or NULL with errno. */
 static struct elf_image *open_image(pid_t pid, const struct mapping *mapping)
 {
-	static const char deleted[] = " (deleted)";
-	size_t len = strlen(mapping->path), cut = sizeof(deleted) - 1;
 	_cleanup_free_ char *path = NULL;
 	_cleanup_close_ int fd = -1;
 	struct elf_image *image;
@@ -57,9 +55,7 @@ static struct elf_image *open_image(pid_t pid, const struct mapping *mapping)
 		errno = -fd;
 		return NULL;
 	}
-	if (len > cut && !strcmp(mapping->path + len - cut, deleted))
-		len -= cut;
-	path = strndup(mapping->path, len);
+	path = strndup(mapping->path, mapping_path__length(mapping->path));
 	image = path ? elf_image__open(fd, path) : NULL;
 	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
 	if (image)
@@ -69,14 +65,10 @@ static struct elf_image *open_image(pid_t pid, const struct mapping *mapping)
 
 static bool is_known(const struct symbols *symbols, const struct mapping *mapping)
 {
-	for (size_t i = 0; i < symbols->n; i++) {
-		const struct mapping *other = &symbols->modules[i].mapping;
-
-		if (other->ino == mapping->ino && other->maj == mapping->maj &&
-		    other->min == mapping->min && !strcmp(other->path, mapping->path))
-			return true;
-	}
-	return false;
+	return FIND_IN(symbols->modules, symbols->n, m,
+		       m->mapping.ino == mapping->ino && m->mapping.maj == mapping->maj &&
+			       m->mapping.min == mapping->min &&
+			       !strcmp(m->mapping.path, mapping->path));
 }
 
 /* Adds the module of an executable mapping, if it is one. The array has room. */

@@ -313,11 +313,9 @@ static bool means(const struct query *query, const struct function *function)
 		return false;
 	if (len && strlen(query->name) == len && !strncmp(query->name, raw_name, len))
 		return true;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i] && (!strcmp(names[i], query->name) ||
-				 (is_glob(query) && !fnmatch(query->name, names[i], 0))))
-			return true;
-	return false;
+	return ARRAY_FIND(names, e,
+			  *e && (!strcmp(*e, query->name) ||
+				 (is_glob(query) && !fnmatch(query->name, *e, 0))));
 }
 
 bool function__is_meant(const struct function *function, const char *name)
@@ -374,14 +372,8 @@ static int find_functions(const struct symbols *symbols, const struct query *que
 	/* If both "exp" and "exp@GLIBC_2.2.5" match, the first is meant. */
 	VEC_EACH(found, match)
 		n_current += !match->function->is_old_version;
-	if (n_current) {
-		size_t out = 0;
-
-		VEC_EACH(found, match)
-			if (!match->function->is_old_version)
-				found->v[out++] = *match;
-		found->n = out;
-	}
+	if (n_current)
+		VEC_DROP(found, match, match->function->is_old_version);
 	if (err) {
 		log__error("cannot search for '%s': %s", query->text, strerror(-err));
 		log__hint("free some memory and try again");
@@ -446,13 +438,10 @@ int symbols__each_meant(const struct symbols *symbols, const char *name,
 /* The code at an address of the executable as it is linked, or of the process as it runs. */
 static int find_address(const struct symbols *symbols, uint64_t address, struct symbol_match *match)
 {
-	for (size_t i = 0; i < symbols->n; i++)
-		if (symbols->modules[i].is_executable &&
-		    find_in(&symbols->modules[i], address, match))
-			return 0;
-	for (size_t i = 0; i < symbols->n; i++)
-		if (find_in(&symbols->modules[i], address - symbols->modules[i].bias, match))
-			return 0;
+	if (FIND_IN(symbols->modules, symbols->n, m,
+		    m->is_executable && find_in(m, address, match)) ||
+	    FIND_IN(symbols->modules, symbols->n, m, find_in(m, address - m->bias, match)))
+		return 0;
 	log__error("no code of %s at %#" PRIx64, symbols->label, address);
 	log__hint("addr: takes an address in the program's file, or in the running process");
 	return -ENOENT;

@@ -53,14 +53,6 @@ static void push_register(struct machine *m, uint64_t reg, uint64_t offset)
 		push(m, m->frame->registers[reg] + offset);
 }
 
-static uint64_t load(struct machine *m, uint64_t address)
-{
-	uint64_t word = 0;
-
-	m->failed |= !m->frame->read(m->frame->ctx, address, &word);
-	return word;
-}
-
 /* a is what was pushed before b. */
 static uint64_t combine(struct machine *m, uint8_t op, uint64_t a, uint64_t b)
 {
@@ -104,7 +96,7 @@ static uint64_t combine(struct machine *m, uint8_t op, uint64_t a, uint64_t b)
 
 static void run(struct machine *m, const Dwarf_Op *op)
 {
-	uint64_t a, b;
+	uint64_t a = 0, b;
 
 	switch (op->atom) {
 	case DW_OP_addr:
@@ -143,7 +135,8 @@ static void run(struct machine *m, const Dwarf_Op *op)
 		push(m, b);
 		break;
 	case DW_OP_deref:
-		push(m, load(m, pop(m)));
+		m->failed |= !m->frame->read(m->frame->ctx, pop(m), &a);
+		push(m, a);
 		break;
 	case DW_OP_plus_uconst:
 		push(m, pop(m) + op->number);

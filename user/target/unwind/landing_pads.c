@@ -305,7 +305,7 @@ static struct landing_table *build(struct elf_image *image)
 	const Elf_Data *data;
 	struct lsda_site site;
 	struct lsda lsda;
-	size_t left, out = 0;
+	size_t left;
 	GElf_Shdr shdr;
 	int err = 0;
 
@@ -326,10 +326,7 @@ static struct landing_table *build(struct elf_image *image)
 		return NULL;
 	}
 	/* Keeps only frames whose table the section contains. */
-	VEC_EACH(&table->frames, frame)
-		if (frame->lsda && frame->lsda - table->vaddr < table->len)
-			table->frames.v[out++] = *frame;
-	table->frames.n = out;
+	VEC_DROP(&table->frames, frame, !frame->lsda || frame->lsda - table->vaddr >= table->len);
 	/*
 	 * A call site takes 4 bytes or more. Only in a damaged file do functions share their
 	 * tables, so that there would be more call sites than that.
@@ -463,15 +460,12 @@ static const handler_site_vec *sites_of(struct elf_image *image, const struct fu
 	/* Another thread may have added the function. */
 	i = VEC_PARTITION_POINT(&table->functions, e, e->vaddr < added.vaddr);
 	if (err || (i < table->functions.n && table->functions.v[i].vaddr == added.vaddr) ||
-	    VEC_ADD(&table->functions, added)) {
+	    VEC_INSERT(&table->functions, i, added)) {
 		VEC_FINI(&added.sites);
 		return i < table->functions.n && table->functions.v[i].vaddr == added.vaddr
 			       ? &table->functions.v[i].sites
 			       : NULL;
 	}
-	memmove(&table->functions.v[i + 1], &table->functions.v[i],
-		(table->functions.n - 1 - i) * sizeof(added));
-	table->functions.v[i] = added;
 	return &table->functions.v[i].sites;
 }
 

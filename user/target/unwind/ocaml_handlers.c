@@ -203,10 +203,8 @@ static bool is_raiser(struct elf_image *image, uint64_t vaddr)
 	if (function->kind == FUNCTION_UNKNOWN)
 		return looks_like_raiser(image, vaddr);
 	len = strcspn(function->raw_name, "@");
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (len == strlen(names[i]) && !memcmp(function->raw_name, names[i], len))
-			return true;
-	return false;
+	return ARRAY_FIND(names, name,
+			  len == strlen(*name) && !memcmp(function->raw_name, *name, len));
 }
 
 /*
