@@ -209,16 +209,37 @@ static void leave_goroutine(struct stack *s, const struct branch *b,
 
 /*
  * Starts a new segment on the scheduler's permanent frames: it runs other functions in them each
- * time.
+ * time. If these frames are not known, the segment has no callers: all that the scheduler ran on
+ * them before a gap has ended.
  */
 static void begin_system(struct stack *s, uint64_t time_ns)
 {
 	const held_vec *base = &s->coroutines.system_base;
 
+	if (!base->n)
+		frames__forget(s->frames);
 	frames__begin_with(s->frames, time_ns, held_vec__all(base), CALL_INSIDE);
 	if (base->n && stack__top(s)) {
 		s->coroutines.system_depth = s->frames->open.n - 1;
 		s->coroutines.system_index = stack__top(s)->index;
+	}
+}
+
+/*
+ * Finds the scheduler's permanent frames, the callers of mstart1(), among those that ran before a
+ * gap. Segments since then may have shown only what was called on top of them.
+ */
+static void find_earlier_base(struct stack *s, const struct frames *frames)
+{
+	held_vec *base = &s->coroutines.system_base;
+
+	for (size_t end = frames->stitcher.n_ends; end-- > 0 && !base->n;) {
+		struct held_stack stack = held_vec__all(&frames->stitcher.ends[end].stack);
+
+		while (stack.n &&
+		       !function__is_named(stack.v[--stack.n].function, "runtime.mstart1"))
+			;
+		s->frames->failed |= VEC_ADD_ALL(base, &stack) != 0;
 	}
 }
 
@@ -244,8 +265,12 @@ void event__go_mcall(struct stack *s, const struct branch *b, struct event *e)
 	leave_goroutine(s, b, e->function);
 	if (system != coroutines->system) {
 		coroutines->system = system;
-		stack__begin_at(s, b->time_ns, system, b->to);
-		return;
+		find_earlier_base(s, &coroutines->own.frames);
+		if (!coroutines->system_base.n) {
+			stack__begin_at(s, b->time_ns, system, b->to);
+			return;
+		}
+		system->generation = ++coroutines->n_begun;
 	}
 	if (system->state == COROUTINE_WAITS) {
 		stack__resume(s, b->time_ns, system);
@@ -310,10 +335,15 @@ static void leave_system(struct stack *s, const struct branch *b)
 		   frames->open.v[coroutines->system_depth].index == coroutines->system_index) {
 		base = &frames->open.v[coroutines->system_depth];
 	}
+	if (!base)
+		find_earlier_base(s, frames);
 	frames__pop_to(frames, base, b->time_ns, 0);
-	if (!base && coroutines->system_base.n)
-		begin_system(s, b->time_ns);
 	coroutines->system = coroutines->running;
+	/* Without permanent frames, one new segment after each gap is enough. */
+	if (!base && (coroutines->system_base.n || coroutines->system->n_bare != frames->parts.n)) {
+		begin_system(s, b->time_ns);
+		coroutines->system->n_bare = frames->parts.n;
+	}
 	stack__suspend(s, b->time_ns, 0);
 }
 

@@ -40,6 +40,7 @@ struct coroutine {
 	uint8_t state;	   /* enum coroutine_state */
 	uint8_t slack;	   /* it may also go on up to this many bytes after waits_at */
 	bool is_goroutine;
+	size_t n_bare; /* the scheduler's: frames.parts.n when it began without callers */
 	/* OCaml's: coroutines.c. */
 	bool is_fiber;
 	struct coroutine *parent;    /* that waits for it; NULL while a handler keeps the fiber */

@@ -99,6 +99,107 @@ static void test_the_scheduler_is_known_by_its_name(void **state)
 			   "  b 90-90 inferred-end\n");
 }
 
+/* A gap may hide the first goroutine's begin. All that ran below mstart1() stays below the
+ * scheduler. */
+static void test_callers_of_mstart1_are_known_from_before_a_gap(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, MSTART_1);
+	call(t, MSTART_1 + 0x10, HANDLER);
+	gap(t, GAP_OVERFLOW); /* 40 */
+	begin(t, HANDLER + 0x10);
+	ret(t, HANDLER + 0x11, MSTART_1 + 0x15);
+	call(t, MSTART_1 + 0x20, B);
+	call(t, B + 0x10, GOGO);
+	jump(t, GOGO + 3, A);	  /* 90 */
+	schedule(t, A + 0x10, C); /* 100-130 */
+	assert_finished(t, "main 10-130 inferred-start inferred-end inferred\n"
+			   "  runtime.mstart1 20-90 inferred\n"
+			   "    handler 30-60 inferred\n"
+			   "      [gap: overflow] 40-50\n"
+			   "    b 70-90\n"
+			   "      gogo 80-90\n"
+			   "  [switched out] 90-110\n"
+			   "  b 110-130\n"
+			   "    gogo 120-130\n"
+			   "  [switched out] 130-130 inferred-end\n");
+}
+
+static void test_a_gap_hides_that_the_scheduler_was_left(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, MSTART_1);
+	gap(t, GAP_OVERFLOW); /* 30 */
+	begin(t, A + 0x10);
+	schedule(t, A + 0x20, C); /* 50-80 */
+	assert_finished(t, "main 10-30 inferred-start inferred-end\n"
+			   "  runtime.mstart1 20-30 inferred-end\n"
+			   "[gap: overflow] 30-40\n"
+			   "a 40-80 inferred-start inferred-end\n"
+			   "  runtime.mcall 50-80 inferred-end\n"
+			   "    [switched out] 60-80 inferred-end\n");
+	assert_next(t, "g0",
+		    "main 60-80 inferred-start inferred-end\n"
+		    "  b 60-80\n"
+		    "    gogo 70-80\n"
+		    "  [switched out] 80-80 inferred-end\n");
+}
+
+/* The scheduler's frames from before the gap are not below what it runs after it has left them. */
+static void test_a_scheduler_without_known_frames_begins_anew(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, B);
+	call(t, B + 0x10, GOGO);
+	jump(t, GOGO + 3, A); /* 30 */
+	call(t, A + 0x10, MCALL);
+	call(t, MCALL + 0x10, C);
+	call(t, C + 0x10, SCHEDULE);
+	gap(t, GAP_OVERFLOW); /* 70 */
+	begin(t, SCHEDULE + 0x10);
+	call(t, SCHEDULE + 0x20, GOGO);
+	jump(t, GOGO + 3, HANDLER); /* 100 */
+	call(t, HANDLER + 0x10, MCALL);
+	call(t, MCALL + 0x10, HANDLER_2); /* 120 */
+	assert_finished(t, "b 10-30 inferred-start\n"
+			   "  gogo 20-30\n"
+			   "[switched out] 30-50\n"
+			   "c 50-100 inferred-end inferred\n"
+			   "  runtime.schedule 60-100 inferred\n"
+			   "    [gap: overflow] 70-80\n"
+			   "    gogo 90-100\n"
+			   "[switched out] 100-120\n"
+			   "handler_2 120-120 inferred-end\n");
+}
+
+/* What ran on it before the gap has ended, even if it calls the same function again. */
+static void test_a_scheduler_without_known_frames_has_none_from_before_a_gap(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, B);
+	call(t, B + 0x10, GOGO);
+	jump(t, GOGO + 3, A); /* 30 */
+	call(t, A + 0x10, MCALL);
+	call(t, MCALL + 0x10, C);
+	gap(t, GAP_OVERFLOW); /* 60 */
+	begin(t, A + 0x18);
+	call(t, A + 0x20, MCALL);
+	call(t, MCALL + 0x10, C); /* 90 */
+	assert_finished(t, "b 10-30 inferred-start\n"
+			   "  gogo 20-30\n"
+			   "[switched out] 30-50\n"
+			   "c 50-60 inferred-end\n"
+			   "[gap: overflow] 60-70\n"
+			   "[switched out] 70-90\n"
+			   "c 90-90 inferred-end\n");
+}
+
 /* Two goroutines, 1 and 2, call `function` and wait there; a third one runs, at HANDLER_2. */
 static void two_that_wait(struct thread *t, uint64_t function)
 {
@@ -260,6 +361,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_the_scheduler_goes_on, start, end_thread),
 		cmocka_unit_test_setup_teardown(test_the_scheduler_is_known_by_its_name, start,
 						end_thread),
+		cmocka_unit_test_setup_teardown(test_callers_of_mstart1_are_known_from_before_a_gap,
+						start, end_thread),
+		cmocka_unit_test_setup_teardown(test_a_gap_hides_that_the_scheduler_was_left, start,
+						end_thread),
+		cmocka_unit_test_setup_teardown(test_a_scheduler_without_known_frames_begins_anew,
+						start, end_thread),
+		cmocka_unit_test_setup_teardown(
+			test_a_scheduler_without_known_frames_has_none_from_before_a_gap, start,
+			end_thread),
 		cmocka_unit_test_setup_teardown(test_whose_turn_it_is, start, end_thread),
 		cmocka_unit_test_setup_teardown(test_all_that_stays, start, end_thread),
 		cmocka_unit_test_setup_teardown(test_random_goroutines_give_trees, start,
