@@ -288,7 +288,7 @@ static __always_inline void start(const struct hit_place *place, u64 socket)
 	}
 }
 
-/* Finds the region of the thread, or of the request, that ends here. False if there is none. */
+/* Finds the region of the thread, or of the request, that ends here. False if not found. */
 static __always_inline bool end_since(const struct hit_place *place, struct since *since)
 {
 	struct mt_counters *stats = counters_of_cpu();

@@ -370,9 +370,9 @@ int on_waking(u64 *ctx)
 #define JOBCTL_TRAP_FREEZE (1 << 23)
 
 /*
- * How the thread that leaves the CPU was stopped; 0: it was not. Its registers still have the
- * number of the system call that the stop interrupted. A cgroup freezes threads in a state of
- * their own (v1), or in an interruptible sleep (v2; kernel/signal.c: do_freezer_trap).
+ * Tells how the thread that leaves the CPU was stopped; 0: it was not stopped. Its registers still
+ * have the number of the system call that the stop interrupted. A cgroup freezes threads in a state
+ * of their own (v1), or in an interruptible sleep (v2; kernel/signal.c: do_freezer_trap).
  */
 static __always_inline u32 stop_of(struct task_struct *task)
 {

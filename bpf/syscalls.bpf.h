@@ -168,8 +168,8 @@ static __always_inline const struct mt_syscall *probed_syscall(const u64 *ctx, u
 }
 
 /*
- * True if the first argument, a descriptor or a status, meets the system call's condition, or if
- * there is no condition.
+ * True if the first argument, a descriptor or a status, meets the system call's condition, or if it
+ * has none.
  */
 static __always_inline bool is_meant(const struct pt_regs *regs, const struct mt_syscall *syscall)
 {

@@ -40,7 +40,7 @@ static __always_inline u64 find_variable(const struct mt_trace_place *place, u64
 		return thread_pointer + place->offset;
 	/*
 	 * glibc, sysdeps/x86_64/nptl/tls.h: the vector's address is the second word after the
-	 * thread pointer. Each entry has two words, of which the first is the block's address, or
+	 * thread pointer. Each entry has two words; the first one is the block's address, or
 	 * -1. Entry -1 contains the number of entries.
 	 */
 	if (!read_user(&vector, sizeof(vector), thread_pointer + 8) ||

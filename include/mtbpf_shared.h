@@ -186,7 +186,7 @@ enum mt_file_kind {
 	MT_FILE_OTHER = 8,
 };
 
-/* What a probe in the kernel, or a breakpoint, does for the trigger. */
+/* The task of a probe in the kernel, or of a breakpoint, for the trigger. */
 enum mt_role {
 	MT_ROLE_HITS = 1,    /* it is a hit or begins a call */
 	MT_ROLE_RETURNS = 2, /* it ends that call */
@@ -242,7 +242,7 @@ struct mt_args {
 };
 _Static_assert(sizeof(struct mt_args) == 8 + 16 * MT_ARGS_MAX, "mt_args");
 
-/* What a thread-local variable contains, from which the thread's trace id is read. */
+/* The kinds of thread-local variables from which the thread's trace id is read. */
 enum mt_trace_kind {
 	MT_TRACE_NONE = 0,
 	MT_TRACE_HALVES = 1, /* two numbers, the higher half first: mtbpf_trace_id_ of mtbpf.h */

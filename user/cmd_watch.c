@@ -250,7 +250,7 @@ static void offer_gap(const struct watch_options *options, const struct target *
 	       (unsigned long long)above);
 }
 
-/* Explains why there may be no hits: a child does the work, or the function is not called. */
+/* Explains why hits may be missing: a child does the work, or the function is not called. */
 static void hint_at_no_hits(const struct capture_options *o, const struct target *target)
 {
 	if (target__blame_children(target, o->children))

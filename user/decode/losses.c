@@ -46,7 +46,7 @@ bool losses__are_any(const struct losses *l)
 }
 
 /*
- * Skips the losses up to time_ns, and counts them as one gap. False: there were none. *first_ns:
+ * Skips the losses up to time_ns, and counts them as one gap. False: no loss. *first_ns:
  * the time of the first one.
  */
 static bool skip_losses(struct losses *l, uint64_t time_ns, uint64_t *first_ns)

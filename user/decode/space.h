@@ -14,7 +14,7 @@
 #include "decode/blocks.h"
 #include "decode/images.h"
 
-/* What a run of packets does at a block. */
+/* The effect of a run of packets at a block. */
 struct memo_entry {
 	struct block *block;
 	uint64_t bytes;

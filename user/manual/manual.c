@@ -150,7 +150,7 @@ static void man__commands(FILE *out, const struct command *command)
 
 /* ---- completion for bash, zsh and fish; the templates know how words are found */
 
-/* What an option's argument is, for completion; kind_names has the templates' names. */
+/* The kind of an option's argument, for completion; kind_names has the templates' names. */
 enum value_kind {
 	VALUE_NONE,    /* no argument */
 	VALUE_ANY,     /* cannot be completed */

@@ -207,7 +207,7 @@ static void parse_event(struct perf_line *line, struct cursor *c)
 }
 
 /*
- * Parses the flags: all words before the first address, which is the branch's. False: there is no
+ * Parses the flags: all words before the first address, which is the branch's. False: without an
  * address.
  */
 static bool parse_flags(struct perf_line *line, struct cursor *c)

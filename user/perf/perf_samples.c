@@ -334,7 +334,7 @@ int perf_samples__finish(struct perf_samples *s, struct recording *rec, struct n
 	if (err)
 		return err;
 	/*
-	 * Of the next thread, a switch names only the tid: takes the pid from the thread's own
+	 * A switch names only the tid of the next thread: takes the pid from the thread's own
 	 * lines. Drops switches to threads without lines.
 	 */
 	VEC_DROP(&s->rec.scheds, sched, !sched->pid && !find_thread(s, sched->tid));

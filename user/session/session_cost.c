@@ -679,7 +679,7 @@ void session__fit_lookback(struct session *s)
 
 void session__check_lookback(struct session *s)
 {
-	/* What the rings need at the rate of stacks in the last second. */
+	/* The size that the rings need at the rate of stacks in the last second. */
 	struct lookback_need l = need_of(s, (double)s->overhead.in_second.stacks);
 
 	if (!l.need_ns || s->is_short_said || !s->ops->lookback_ns)

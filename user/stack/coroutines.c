@@ -142,7 +142,7 @@ struct coroutine *stack__add_coroutine(struct stack *s, uint64_t time_ns, bool i
 			return NULL;
 	}
 	if (coroutine) {
-		/* Of the stack that was there before, only the track stays. */
+		/* Only the track stays of the stack that was there before. */
 		if (coroutines->system == coroutine)
 			coroutines->system = NULL;
 		if (coroutines->lost_system == coroutine)

@@ -20,7 +20,7 @@
 
 typedef VEC(struct coroutine *) coroutine_vec;
 
-/* How well a parked coroutine matches. */
+/* Tells how well a parked coroutine matches. */
 struct likeness {
 	struct coroutine *coroutine; /* NULL: none, or several that are different below */
 	struct fit fit;

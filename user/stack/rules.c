@@ -545,18 +545,18 @@ static const struct rule calls[] = {
 	 "pointer.",
 	 "SDM vol. 2, CALL", calls_next, .is_common = true},
 	{"goroutine leaves",
-	 "`mcall` or `morestack` makes a call: the function that it calls runs on the "
+	 "`mcall` or `morestack` executes a CALL: the function that it calls runs on the "
 	 "scheduler's stack and does not return.",
 	 "Go: src/runtime/asm_amd64.s", calls_by_mcall, .apply = event__go_mcall},
 	{"fiber ends by a call",
-	 "`caml_runstack`, as the outermost frame of a fiber, makes a call: the fiber has ended "
-	 "and its parent continues.",
+	 "`caml_runstack`, as the outermost frame of a fiber, executes a CALL: the fiber has "
+	 "ended and its parent continues.",
 	 "OCaml 5: runtime/amd64.S", leaves_fiber, .apply = event__fiber_end},
 	{"fiber of an unknown parent ends by a call",
 	 "The same, but a gap hides which stack is the fiber's parent.", "OCaml 5: runtime/amd64.S",
 	 leaves_fiber_for_unknown, .apply = event__fiber_end_unknown},
 	{"fiber begins",
-	 "`caml_runstack` makes a call: the function that it calls runs on a new fiber.",
+	 "`caml_runstack` executes a CALL: the function that it calls runs on a new fiber.",
 	 "OCaml 5: runtime/amd64.S", calls_from_runstack, .apply = event__fiber_begin},
 	{"call", "A near CALL: its RET will go to the address after the CALL.", "SDM vol. 2, CALL",
 	 always, .apply = event__call, .is_common = true},
@@ -602,8 +602,8 @@ static const struct rule switches[] = {
 	 "Go: src/runtime/asm_amd64.s", goes_to_gogo, .apply = event__no_switch},
 	{"switch",
 	 "A function that switches stacks, or the outermost frame of a stack, goes to an "
-	 "address where a stack of this thread waits. If several wait there, mtbpf takes the "
-	 "one that was left last; of goroutines in a queue, the first.",
+	 "address where another stack of this thread waits. If several wait there, mtbpf takes "
+	 "the one that was left last; of goroutines in a queue, the first.",
 	 "the names and the code of switches", goes_to_waiting, .apply = event__switch},
 	{"switch that comes back", "A switch goes to the address after its own call.",
 	 "the names and the code of switches", comes_back, .apply = event__switch_back},
@@ -614,7 +614,7 @@ static const struct rule switches[] = {
 	 "A switch goes to the address after a `setjmp` or `getcontext` of a stack that waits.",
 	 "POSIX.1-2001, setcontext", switches_to_others_setjmp, .apply = event__switch_landing},
 	{"recovery",
-	 "The scheduler continues a goroutine that has called `recovery`, in the innermost "
+	 "The scheduler resumes the goroutine that has called `recovery`, in the innermost "
 	 "frame of the function that had deferred the call.",
 	 "Go: src/runtime/panic.go", recovers, .apply = event__go_recovery},
 	{"no switch",
@@ -642,8 +642,8 @@ static const struct rule effects[] = {
 	{"effect passed on", "`caml_reperform` jumps into `caml_perform`.",
 	 "OCaml 5: runtime/amd64.S", performs_again, .apply = event__fiber_reperform},
 	{"fiber resumed",
-	 "`caml_resume` jumps to a function that returns instead of `caml_perform`: the address "
-	 "of that return tells which fiber continues.",
+	 "`caml_resume` jumps to code that returns instead of `caml_perform`: the address of "
+	 "that return tells which fiber continues.",
 	 "OCaml 5: runtime/amd64.S", resumes_fiber, .apply = event__fiber_resume},
 };
 
@@ -669,9 +669,9 @@ static const struct rule outer_returns[] = {
 
 static const struct rule unmatched_returns[] = {
 	{"return probe",
-	 "A return probe makes a function return to a trampoline of the kernel. The trampoline "
-	 "replaces the function's frame until it goes to the caller: by a RET or, before Linux "
-	 "6.11, by a trap.",
+	 "With a return probe, the function returns to the kernel's trampoline, which replaces "
+	 "the function's frame until it goes to the caller: by a RET or, before Linux 6.11, by "
+	 "a trap.",
 	 "arch/x86/kernel/uprobes.c", returns_to_trampoline, .apply = event__tail_call,
 	 .is_common = true},
 	{"kernel entry in pieces",

@@ -317,7 +317,7 @@ static inline void coroutine__may_join(struct coroutine *coroutine)
 	coroutine->is_rootless = !coroutine->is_loose;
 }
 
-/* What is known of the function's switches; NULL: nothing yet. */
+/* The facts about the function's switches; NULL: nothing is known yet. */
 const struct switcher *stack__find_switcher(const struct stack *s, const struct function *function);
 /*
  * Adds `did` to what is known of the top frame's function, if its code may switch stacks. left_at 0

@@ -412,7 +412,7 @@ static size_t place_runs_since(struct stitcher *stitcher, const struct placement
 					(struct held_stack){shown.v + n_shown, offset - n_shown},
 					lowest);
 			}
-			/* Of the run's own frames the lowest, if that had not ended with the run.
+			/* The lowest of the run's own frames, if it had not ended with the run.
 			 */
 			n_shown = offset + (run->lowest && run->lowest == lowest->function);
 		} else {

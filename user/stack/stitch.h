@@ -108,7 +108,7 @@ int call_edges__learn(struct call_edges *edges, const struct call_edge *edge);
 bool call_edges__pass(const struct call_edges *edges, const struct function *from, bool has_landed,
 		      const struct function *to, struct held between[BETWEEN_MAX], size_t n);
 
-/* Where a segment is, relative to those before it. */
+/* The place of a segment, relative to those before it. */
 struct placement {
 	uint32_t run;
 	bool joins;	   /* its run has segments before it */

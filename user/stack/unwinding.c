@@ -415,7 +415,8 @@ bool unwinding__find_pad(const struct stack *s, const struct branch *b, struct f
 	kind = landing_pads__kind(pad.image, pad.vaddr);
 	if (kind == PAD_NONE && !(s->traps && ocaml_traps__has(s->traps, b->to)))
 		return false;
-	/* Which calls OCaml's handler covers is not known: takes its function's nearest frame. */
+	/* The calls that OCaml's handler covers are not known: takes its function's nearest frame.
+	 */
 	*frame = kind == PAD_NONE ? frames__find(s->frames, stack__top(s), pad.function)
 				  : find_catcher(s, b, &pad);
 	*by = kind == PAD_EXCEPTION ? departure_of_exception(s->frames, *frame, pad.image)

@@ -238,7 +238,7 @@ static unsigned long long start_ticks(pid_t pid)
 	return at && sscanf(at, "%llu", &ticks) == 1 ? ticks : 0;
 }
 
-/* Which children has_child() looks for. */
+/* Kinds of children that has_child() looks for. */
 struct sought {
 	const struct stat *exe;	     /* those that run this file; NULL: any */
 	const struct pid_set *known; /* those that are not among these; NULL: any */
@@ -312,7 +312,8 @@ bool process__alive(pid_t pid)
 	return !task_status__read(&status, pid) && is_alive(&status);
 }
 
-/* Where the mapping's file can be opened: by its name in the process's root, or by its addresses.
+/* The place where the mapping's file can be opened: by its name in the process's root, or by its
+ * addresses.
  */
 static int file_path(pid_t pid, const struct mapping *m, bool by_name, char *path, size_t size)
 {

@@ -169,7 +169,7 @@ static size_t last_of_check(const struct entry_block *block, size_t at, uint64_t
 }
 
 /*
- * Sets *site to the instruction of the entry block that the kernel emulates. False: there is none.
+ * Sets *site to the instruction of the entry block that the kernel emulates. False: not found.
  */
 static bool choose_emulated(const struct entry_block *block, struct probe_site *site)
 {

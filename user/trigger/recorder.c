@@ -58,7 +58,7 @@ struct recorder {
 	uint32_t log_size; /* records of each */
 	/*
 	 * Rings of stacks, each with room for one more stack after its end (ring_step: with that
-	 * room). ring_size is 0 if there are none.
+	 * room). ring_size is 0 without rings.
 	 */
 	const uint8_t *rings;
 	size_t ring_size, ring_step;

@@ -581,7 +581,7 @@ static void log_reader__close(struct log_reader *r)
 		munmap((void *)r->log, r->n * r->size);
 }
 
-/* Copies the next valid entry. False: there is none. */
+/* Copies the next valid entry. False: no more entries. */
 static bool log_reader__next(struct log_reader *r, void *entry)
 {
 	while (r->log && r->next < r->n)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trigger is asked for: the target, the thresholds and limits, and its probes in the kernel.
+/* The configuration of a trigger: the target, the thresholds and limits, and its probes in the
+ * kernel.
  */
 #ifndef MTBPF_TRIGGER_TRIGGER_CONFIG_H
 #define MTBPF_TRIGGER_TRIGGER_CONFIG_H

@@ -42,7 +42,7 @@ int fs__copy(int fd, const char *path);
 int fs__make_parents(const char *path, size_t from);
 /* Raises the limit of open files to n and 512 more, as far as allowed. */
 void fs__allow_open_files(size_t n);
-/* Closes all descriptors from `first` on except a and b, one of which may be -1. */
+/* Closes all descriptors from `first` on except a and b; one of the two may be -1. */
 void fs__close_all_but(int first, int a, int b);
 
 /*

@@ -65,7 +65,7 @@ static int find_waits(struct meanwhile *m, const struct function *inside, pid_t 
 	return err;
 }
 
-/* How much of the waits is before time_ns. */
+/* The length of the waits before time_ns. */
 static uint64_t waited_until(const struct meanwhile *m, uint64_t time_ns)
 {
 	size_t i = VEC_PARTITION_POINT(&m->waits, wait, wait->end_ns <= time_ns);
@@ -76,7 +76,7 @@ static uint64_t waited_until(const struct meanwhile *m, uint64_t time_ns)
 	return wait->before_ns + (time_ns > wait->start_ns ? time_ns - wait->start_ns : 0);
 }
 
-/* How much of the call is in the waits. */
+/* The part of the call that is in the waits. */
 static uint64_t overlap(const struct meanwhile *m, const struct call *call)
 {
 	return waited_until(m, call->end_ns) - waited_until(m, call->start_ns);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the thread did for which the slow iteration waited: the next link of a chain of waits. */
+/* Tells what the thread did for which the slow iteration waited: the next link of a chain of waits.
+ */
 #ifndef MTBPF_VIEW_MEANWHILE_H
 #define MTBPF_VIEW_MEANWHILE_H
 

@@ -38,7 +38,7 @@ struct causes {
 	size_t n;
 };
 
-/* Adds a cause; if there is no room, it replaces the smallest one, if that is smaller. */
+/* Adds a cause; without room, it replaces the smallest cause if that is smaller. */
 static void add(struct causes *c, const struct cause *cause)
 {
 	size_t least = 0;
@@ -226,7 +226,7 @@ static void find_causes(struct causes *c, const struct report *r)
 }
 
 /*
- * Of the row's paths, returns the one with the most time in the slow iteration: of those within
+ * Returns the row's path with the most time in the slow iteration: of those within
  * row->inside or, with `anywhere`, of all. 0: none.
  */
 static uint32_t find_path(const struct report *r, const struct row *row, bool anywhere)

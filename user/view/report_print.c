@@ -314,7 +314,7 @@ static void add_reasons(cJSON *root, const struct report *r)
 	}
 	for (size_t i = 0; list && i < reasons.all.n; i++)
 		json__append_text(list, reasons.all.v[i].text);
-	/* Of the largest cause that has one. */
+	/* Only the "meanwhile" of the largest cause that has one is printed. */
 	for (size_t i = 0; list && i < reasons.all.n; i++)
 		if (reasons.all.v[i].meanwhile) {
 			json__add_text(root, "meanwhile", reasons.all.v[i].meanwhile);

@@ -512,7 +512,7 @@ static bool begin(struct followed *f, pid_t pid, pid_t tid)
 	return opened;
 }
 
-/* Begins all threads that have no ring yet. *any: true if there were some. */
+/* Begins all threads that have no ring yet. *any: true if some threads have begun. */
 static int begin_missed(struct followed *f, bool *any)
 {
 	thread_vec threads;

@@ -15,8 +15,8 @@
 #define RING_SIZE 4096
 
 /*
- * How many points are taken; the one read fastest is used. If the thread is preempted between the
- * readings of a point, the point is wrong by that time.
+ * Number of points that are taken; the one read fastest is used. If the thread is preempted between
+ * the readings of a point, the point is wrong by that time.
  */
 #define POINTS 8
 

@@ -129,7 +129,7 @@ int sideband__collect(struct sideband *sideband, struct perf_ring *ring);
  */
 int sideband__settle(struct sideband *sideband, bool last);
 
-/* How many of the latest ended threads sideband__tidy() keeps. */
+/* Number of the latest ended threads that sideband__tidy() keeps. */
 #define SIDEBAND_GONE_MAX 2048
 
 /*

@@ -70,7 +70,8 @@ int uprobe_event__settle(const struct uprobe_spec *spec);
  */
 bool kprobe_event__try(const char *function);
 
-/* How a uprobe event joins Intel PT's group, in which it can pause, resume or freeze the trace. */
+/* Tells how a uprobe event joins Intel PT's group, in which it can pause, resume or freeze the
+ * trace. */
 struct uprobe_group {
 	struct event_place place;
 	int leader;	     /* the group's leader; -1: the event leads its own group */

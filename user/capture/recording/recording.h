@@ -321,7 +321,8 @@ struct recording {
 	uint64_t sample_period_ns;    /* of timed samples; 0: none were requested */
 	uint64_t ring_bytes;	      /* size of the full ring of stacks; 0: none was full */
 	uint64_t sampled_ns;	      /* how long the last snapshot's source ran; not on disk */
-	/* Of the last snapshot: the rings of all CPUs are complete from here on. Not on disk. */
+	/* In the last snapshot, the rings of all CPUs are complete from this time on. Not on disk.
+	 */
 	uint64_t complete_ns;
 	VEC(struct rec_image) images;
 	VEC(struct rec_file) files;

@@ -607,7 +607,7 @@ void walker__on_cut_tip(struct walker *w)
 /* ---- trials */
 
 /*
- * How many branch packets must fit in a trial: ENOUGH if nothing but the code supports the place;
+ * Branch packets that must fit in a trial: ENOUGH if nothing but the code supports the place;
  * more than SOME if a guessed IP or an earlier call does.
  */
 #define ENOUGH 24

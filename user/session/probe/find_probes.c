@@ -691,8 +691,7 @@ static int search_in(struct search *search, const struct program *program, bool 
 }
 
 /*
- * Replaces the process, which has ended, by another one of the same program. False if there is
- * none.
+ * Replaces the process, which has ended, by another one of the same program. False if none runs.
  */
 static bool replace_process(const struct programs *programs, struct program *program)
 {

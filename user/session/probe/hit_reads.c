@@ -235,7 +235,7 @@ static int take_comm(const char **at, struct mt_term *term)
 	end = *begin == '"' ? strchr(begin + 1, '"') : NULL;
 	if (!end)
 		return refuse(&of_terms, "a thread's name must be in quotes", begin);
-	/* comm has TASK_COMM_LEN bytes, of which the last is the terminating zero. */
+	/* comm has TASK_COMM_LEN bytes; the last one is the terminating zero. */
 	if (end - begin - 1 >= (long)sizeof(term->comm))
 		return refuse(&of_terms, "a thread's name has at most 15 characters", begin);
 	memcpy(term->comm, begin + 1, (size_t)(end - begin - 1));

@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "util/vec.h"
 
-/* Names of functions. If there are none, nothing triggers. */
+/* Names of functions. Without any, nothing triggers. */
 struct selectors {
 	VEC(char *) names;
 };

@@ -88,7 +88,7 @@ static bool read_loaded(const struct elf_image *image, size_t index, struct load
 	return true;
 }
 
-/* The number of segments, loaded or not; 0: there are none, or too much is loaded. */
+/* The number of segments, loaded or not; 0: none, or too much is loaded. */
 static size_t count_segments(const struct elf_image *image)
 {
 	struct loaded loaded;
