@@ -24,7 +24,7 @@ us() {
 
 # part ON|OFF: of the hit, in microseconds.
 part() {
-	sed -n "s/^\(call\|hit\) .*, \([0-9.]*\) \([mun]*s\) of it $1 the CPU, threshold .* $1 it.*/\2 \3/p" <<<"$output" |
+	sed -n "s/^\(call\|hit\) .*, \([0-9.]*\) \([mun]*s\) of it $1 the CPU, threshold .* $1 the CPU.*/\2 \3/p" <<<"$output" |
 		awk '{ print int($1 * ($2 == "s" ? 1e6 : $2 == "ms" ? 1e3 : 1)); exit }'
 }
 
@@ -86,7 +86,7 @@ part() {
 	says threshold-is p90
 	mtbpf_run attach -source sample -pid "$target" -symbol between -delay-thresh 1ms -off-cpu-thresh 25ms -o y.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"hit "*" of between, thread $target: "*" after the one before, "*" off the CPU, threshold 25.0 ms off it"* ]]
+	[[ $output == *"hit "*" of between, thread $target: "*" after the one before, "*" off the CPU, threshold 25.0 ms off the CPU"* ]]
 	mtbpf_run attach -source sample -pid "$target" -start handle -stop between -cpu-thresh 6ms -o z.fxt
 	[ "$status" -eq 0 ]
 	[ "$(part on)" -ge 6000 ]

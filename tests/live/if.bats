@@ -92,7 +92,7 @@ counts() {
 		# shellcheck disable=SC2086
 		mtbpf_run $command -pid "$target" -symbol forward -if 'retval > 0'
 		[ "$status" -eq 2 ]
-		complains retval-after-jump -if forward forward + '*' hint leave-out-retval '*-return-probes uretprobe knows the value, and ends the program*'
+		complains retval-after-jump -if forward forward + '*' hint leave-out-retval '*-return-probes uretprobe, which ends the program*'
 	done
 	! gone "$target" || false
 	[ -x "$O/programs/collects" ] || return 0

@@ -34,7 +34,7 @@ largest_ms() {
 	start requests
 	mtbpf_run attach -source sample -pid "$target" "${request[@]}" -duration-thresh 50ms -print arg2-\>at.number -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"a request lasts from request_begin to request_end, by -key arg1,arg2"* ]]
+	[[ $output == *"a request lasts from request_begin to request_end, matched by -key arg1,arg2"* ]]
 	[[ $output =~ hit\ [0-9]+\ of\ request_end,\ thread\ ([0-9]+):\ ([0-9]+)[0-9.]*\ ms\ after\ -start\ in\ thread\ ([0-9]+),\ key\ (0x[0-9a-f]+),\ arg2-\>at.number\ ([0-9]+) ]]
 	local thread=${BASH_REMATCH[1]} ms=${BASH_REMATCH[2]} since=${BASH_REMATCH[3]} key=${BASH_REMATCH[4]} number=${BASH_REMATCH[5]}
 	[ "$since" = "$target" ] && [ "$thread" != "$target" ]
@@ -81,11 +81,11 @@ largest_ms() {
 	mtbpf_run attach -source sample -pid "$target" "${request[@]}" -duration-thresh 1s -max-overhead none -timeout 5s -o x.fxt
 	[ "$status" -eq 3 ]
 	# An object that began once and was freed comes back 100 times a second: nothing takes a second.
-	[[ $output =~ lost:\ ([0-9]+)\ requests?\ of\ -key:\ begun\ again\ before\ it\ had\ ended ]]
+	[[ $output =~ lost:\ ([0-9]+)\ requests?\ of\ -key:\ -start\ was\ hit\ again\ before\ -stop ]]
 	[ "${BASH_REMATCH[1]}" -ge 1 ]
 	mtbpf_run watch -pid "$target" "${request[@]}" -timeout 2s
 	[ "$status" -eq 0 ]
-	[[ $output =~ lost:\ ([0-9]+)\ requests?\ of\ -key:\ begun\ again\ before\ it\ had\ ended ]]
+	[[ $output =~ lost:\ ([0-9]+)\ requests?\ of\ -key:\ -start\ was\ hit\ again\ before\ -stop ]]
 }
 
 @test "more requests at once than there is room for: evicted ones are counted" {
@@ -101,7 +101,7 @@ largest_ms() {
 	# Each worker ends a request each 24 ms or so, and a slow one after 100 ms: the key is the worker's number.
 	mtbpf_run attach -source sample -pid "$target" -symbol request_end -key arg1 -delay-thresh 90ms -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output =~ of\ request_end,\ thread\ ([0-9]+):\ [0-9.]+\ ms\ after\ the\ one\ with\ this\ key\ before\ in\ thread\ ([0-9]+),\ key\ (0x)?[0-2] ]]
+	[[ $output =~ of\ request_end,\ thread\ ([0-9]+):\ [0-9.]+\ ms\ after\ the\ one\ before\ it\ with\ this\ key\ in\ thread\ ([0-9]+),\ key\ (0x)?[0-2] ]]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
 }
 
@@ -335,6 +335,6 @@ largest_ms() {
 		# shellcheck disable=SC2086
 		mtbpf_run $command -pid "$target" -symbol request_end -key arg1,arg2
 		[ "$status" -eq 2 ]
-		complains "-key: the second value is that of -stop" "name one value"
+		complains "-key: the second value is read at -stop, but no -stop is given" "name one value"
 	done
 }

@@ -34,7 +34,7 @@ start /build/programs/cputime
 mtbpf attach -source sample -pid "$pid" -symbol handle -off-cpu-thresh 28ms -if '(int)arg1 != 1' -timeout 60s -o /tmp/z.fxt \
 	>/tmp/out 2>/tmp/log || fail "status $? $(cat /tmp/log)"
 grep -E '^call' /tmp/out
-grep -Eq '^call [0-9]+ of handle, .* of it off the CPU, threshold 28.0 ms off it' /tmp/out || fail "$(cat /tmp/out)"
+grep -Eq '^call [0-9]+ of handle, .* of it off the CPU, threshold 28.0 ms off the CPU' /tmp/out || fail "$(cat /tmp/out)"
 
 # Intel PT is frozen by user space, which hears of the stall.
 need_pmu

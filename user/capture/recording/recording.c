@@ -563,7 +563,7 @@ static const struct {
 		       "of -key: evicted, since there were too many at once"},
 	[DROP_KEYLESS] = {"keyless", "hit", "hits", "the value of -key could not be read"},
 	[DROP_RESTARTED] = {"restarted", "request", "requests",
-			    "of -key: started again before their end"},
+			    "of -key: -start was hit again before -stop"},
 	[DROP_MISSED] = {"missed", "hit", "hits", "the kernel did not run the BPF program"},
 	[DROP_THROTTLED] = {"throttled", "pause", "pauses",
 			    "the kernel throttled sampling; a lower -sample-rate avoids that"},
