@@ -27,7 +27,7 @@ setup() {
 	mtbpf_run decode "$golden/6.15-marks.txt" -o x.fxt
 	[ "$status" -eq 0 ]
 	[[ $output == *"12 instructions, 3 slices, 1 thread"* ]]
-	[[ $output == *"flags that mean nothing here, taken for jumps: 1"* ]]
+	[[ $output == *"with unknown flags, treated as jumps: 1"* ]]
 	[[ $output == *"lines without branches, ignored: 2"* ]]
 	[[ $output == *"not taken, left out: 1"* ]]
 	[ -s x.fxt ]

@@ -113,7 +113,7 @@ print(row["function"], row["captures"], len(row))')" = "'=1+1 1 14" ]
 	run "$mtbpf" report -diff a b
 	echo "$output"
 	[ "$status" -eq 0 ]
-	[[ $output == *"A has 39 captures, B 82;"* ]]
+	[[ $output == *"captures with a report: 39 in A, 82 in B;"* ]]
 	grep -q "came .* - .* in 7  blocked in handle > new" <<<"$output"
 	grep -q "went .* in 5 .* -  blocked in handle > old" <<<"$output"
 	grep -q "more .* in 4 .* in 30  blocked in handle > put" <<<"$output"

@@ -240,7 +240,7 @@ setup() {
 	done
 	mtbpf_run run -duration-thresh 1ms -- true
 	[ "$status" -eq 2 ]
-	complains no-own-trigger @need-a-function hint add-symbol
+	complains no-own-trigger @need-a-function hint add-symbol-of-program
 	for limit in "-after 1s" "-min-interval 1s" "-skip 1" "-max-hits 1"; do
 		mtbpf_run attach -pid $$ $limit
 		[ "$status" -eq 2 ]

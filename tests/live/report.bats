@@ -115,7 +115,7 @@ sys.exit(not taken or any(t['pid'] != $target for t in taken))"
 	mtbpf_run attach -source sample -pid "$target" -symbol handle_request -duration-thresh 700ms -timeout 60s -o moved.fxt
 	kill "$target"
 	[ "$status" -eq 0 ]
-	[[ $output =~ it\ moved\ between\ CPUs\ [0-9]+\ times ]]
+	[[ $output =~ the\ thread\ moved\ between\ CPUs\ [0-9]+\ times ]]
 	! grep -E '^(reason|   and):.*between CPUs' <<<"$output"
 	for file in moved.mtbpf moved.fxt; do
 		json $file "sum(slow.values()) == r['slow_ns'] and r['moves_between_cpus']['slow'] >= 4"

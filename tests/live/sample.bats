@@ -87,7 +87,7 @@ reports() {
 	calls=${BASH_REMATCH[1]} took=${BASH_REMATCH[2]}
 	# If the first call of all was the slow one, there is no ordinary one to name.
 	[[ $output == *"iteration of one_iter took $took"[,\;]" "* ]]
-	[[ $output =~ sample:\ stacks\ by\ the\ clock\ and\ at\ every\ switch\;\ a\ ring\ of\ 4.0\ MiB\ for\ each\ CPU\ \([0-9]+\), ]]
+	[[ $output =~ sample:\ stacks\ by\ a\ timer\ and\ at\ every\ context\ switch\;\ a\ ring\ of\ 4.0\ MiB\ for\ each\ CPU\ \([0-9]+\), ]]
 	[[ $output =~ cost:\ .*each\ hit\ of\ a\ probe\ [0-9.]+\ [nu]s ]]
 	[[ $output =~ sample:\ the\ fullest\ ring\ is\ [0-9.]+\ %\ full\;\ a\ full\ one\ would\ look\ back\ about\ [0-9.]+ ]]
 	mtbpf_run decode slow.mtbpf -print calls

@@ -43,7 +43,7 @@ load targets
 	done
 	mtbpf_run watch -pid "$first,$target" -symbol no_such_function -timeout 1s
 	[ "$status" -eq 2 ]
-	complains no-function-in-processes those no_such_function hint list-shows-functions
+	complains no-function-in-processes "the target" no_such_function hint list-shows-functions
 }
 
 @test "several programs at once: those that cannot hit the function are named" {
@@ -99,7 +99,7 @@ load targets
 		first=$target
 		eventually 20 bash -c '[ "$(grep -c "^waiting for a call" "$1")" -eq '$again' ]' - "$attach_log"
 	done
-	grep -q 'some of .* were restarted: continuing with the processes that run now' "$attach_log"
+	grep -q 'some processes of .* were restarted: continuing with the processes that run now' "$attach_log"
 	runs_on "$target"
 	interrupted_has_target
 }

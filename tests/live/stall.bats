@@ -51,7 +51,7 @@ within() {
 
 # is_deadlock: two threads of the process wait for each other, in words and in JSON.
 is_deadlock() {
-	[[ $output =~ deadlock:\ thread\ ([0-9]+)\ waits\ for\ a\ mutex\ of\ thread\ ([0-9]+),\ which\ waits\ for\ one\ of\ thread\ ([0-9]+) ]]
+	[[ $output =~ deadlock:\ thread\ ([0-9]+)\ waits\ for\ a\ mutex\ held\ by\ thread\ ([0-9]+),\ which\ waits\ for\ one\ held\ by\ thread\ ([0-9]+) ]]
 	[ "${BASH_REMATCH[1]}" -eq "${BASH_REMATCH[3]}" ]
 	[ "${BASH_REMATCH[1]}" -ne "${BASH_REMATCH[2]}" ]
 	[ -d "/proc/$target/task/${BASH_REMATCH[1]}" ] && [ -d "/proc/$target/task/${BASH_REMATCH[2]}" ]

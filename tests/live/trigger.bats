@@ -191,7 +191,7 @@ in_ns() {
 	start service -scale small
 	sample -symbol libc.so.6:exit -duration-thresh 1ms -return-probes ret-insns
 	[ "$status" -eq 2 ]
-	complains never-returns exit hint use-delay-thresh "*-return-probes uretprobe*"
+	complains never-returns exit hint use-delay-thresh ""
 	mtbpf_run attach -pid "$target" -symbol one_iter -return-probes none
 	[ "$status" -eq 2 ]
 	complains bad-value "*" return-probes none @not-a-choice hint choices return-probes "*ret-insns*"

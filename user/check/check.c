@@ -760,8 +760,7 @@ static void sum_up(struct check_report *report)
 		check_result__set(sum, CHECK_LIMITED,
 				  "works with samples; missing for Intel PT: %s", missing);
 	else if (missing[0])
-		check_result__set(sum, CHECK_MISSING,
-				  "does not work: missing for samples: %s (for Intel PT see above)",
+		check_result__set(sum, CHECK_MISSING, "does not work: missing even for samples: %s",
 				  by_samples);
 	else
 		check_result__set(sum, CHECK_OK, "works with Intel PT");

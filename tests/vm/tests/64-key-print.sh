@@ -44,7 +44,7 @@ is_of() {
 # The object is the key: the pointer that is the second argument.
 attach object -start request_begin -stop request_end -key arg1,arg2 -duration-thresh 50ms \
 	-print 'str(arg2->path.data, arg2->path.len), str(arg2->method), arg2->at.number, (long)arg2'
-grep -q 'a request lasts from request_begin to request_end, by -key arg1,arg2' /tmp/out /tmp/err || fail "it does not tell what a request is"
+grep -q 'a request lasts from request_begin to request_end, matched by -key arg1,arg2' /tmp/out /tmp/err || fail "it does not tell what a request is"
 is "^hit [0-9]+ of request_end, thread ([0-9]+): [0-9.]+ m?s after -start in thread $target, key (0x[0-9a-f]+), str\(arg2->path.data, arg2->path.len\) \"([^\"]*)\", str\(arg2->method\) \"([A-Z]*)\", arg2->at.number ([0-9]+), \(long\)arg2 ([0-9]+), threshold"
 is_of "${BASH_REMATCH[5]}" "${BASH_REMATCH[3]}" "${BASH_REMATCH[4]}"
 [ "${BASH_REMATCH[1]}" != "$target" ] || fail "the first thread does not end requests"

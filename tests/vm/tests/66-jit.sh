@@ -35,6 +35,6 @@ grep -q '^hit .* of one_iter, ' <<<"$out" || fail "another trigger has no effect
 
 # Five breakpoints are too many.
 mtbpf attach -pid "$pid" "${region[@]}" -symbol jit:jit_shared_inner -o /tmp/x.fxt 2>/tmp/err && fail "that cannot be"
-grep -q 'mtbpf does that from user space' /tmp/err || fail "$(cat /tmp/err)"
+grep -q 'only user space can, some 50 us after the hit' /tmp/err || fail "$(cat /tmp/err)"
 no_probe || fail "a probe is left"
 must kill -0 "$pid"

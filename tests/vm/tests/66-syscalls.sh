@@ -45,7 +45,7 @@ if shown_by 6.1; then
 		fail "status $? $(cat /tmp/err)"
 	grep '^hit [0-9]* of kernel:hrtimer_nanosleep, .* after -start' /tmp/out || fail "$(cat /tmp/out)"
 	mtbpf watch -pid "$pid" -symbol kernel:no_such_function -timeout 1s 2>/tmp/err && fail "there is none"
-	grep -q 'the kernel has no such function' /tmp/err || fail "$(cat /tmp/err)"
+	grep -q 'the kernel has no function of this name' /tmp/err || fail "$(cat /tmp/err)"
 
 	# A system call that is a hit and ends a region has one program: each of its calls is one hit.
 	mtbpf run -source sample -symbol syscall:clock_nanosleep -start one_iter -stop syscall:clock_nanosleep -delay-thresh 1h \
@@ -101,7 +101,7 @@ stops=(kernel:hrtimer_nanosleep)
 ! shown_by 6.1 || stops+=('syscall:*nanosleep')
 for stop in "${stops[@]}"; do
 	function_hit measured -start one_iter -stop "$stop" -duration-thresh 1us -skip 3 -immediate-stop
-	grep -q ' cannot start or stop recording at .*: it records all the time' /tmp/err || fail "$(cat /tmp/err)"
+	grep -q ' cannot start or stop recording at .*: mtbpf records all the time' /tmp/err || fail "$(cat /tmp/err)"
 	grep -q '^hit [0-9]* of [a-z]*:[a-z_]*nanosleep, .* after -start' /tmp/out || fail "$(cat /tmp/out)"
 	grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "$stop: it ran on after the hit"
 	ends_in_syscall measured || fail "it ran on after the hit: $(tail -3 /tmp/measured.text)"

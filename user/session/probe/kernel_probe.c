@@ -131,7 +131,7 @@ static int refuse_unknown(const struct search *search, const char *name)
 	meant = nearest__result(&nearest);
 	log__error("'" SYSCALL_PREFIX "%s': no such system call%s", name,
 		   search->kind ? " with a descriptor as its first argument" : "");
-	if (search->kind)
+	if (search->kind && meant && !strcmp(meant, name))
 		log__hint("name one whose first argument is a descriptor, as in '" SYSCALL_PREFIX
 			  "recv*(socket)', or leave out '(...)'");
 	else if (meant && strcmp(meant, name))
