@@ -163,7 +163,7 @@ int parse_with_words(const struct option_table *table, void *dst, int argc, char
 	if (err || found == n)
 		return err;
 	if (n > 1)
-		log__error("%s: expected %d %ss", table->command, n, what);
+		log__error("%s: give %d %ss", table->command, n, what);
 	else
 		log__error(found ? "%s: one %s at a time" : "%s: no %s given", table->command,
 			   what);

@@ -185,7 +185,7 @@ static int view_many(const char *const *words, size_t n, const struct show_optio
 	if (!err)
 		err = captures__summarise(&viewed.summaries, &paths, &how);
 	if (!err && !viewed.summaries.all.n) {
-		log__error("%s%s: no recording or trace there can be shown", words[0],
+		log__error("%s%s: found no recording or trace that can be shown", words[0],
 			   n > 1 ? " and others" : "");
 
 		log__hint("'mtbpf record -dir DIR' fills a folder with recordings");

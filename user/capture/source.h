@@ -27,7 +27,7 @@ struct source_config {
 	/*
 	 * With children: adds all processes whose hits trigger, which includes children that no
 	 * record reports because they were forked before the events of their parent were open. 0
-	 * or -errno. NULL: not known.
+	 * or -errno. NULL: such children are not found.
 	 */
 	int (*add_targets)(void *ctx, struct pid_set *pids);
 	void *targets_ctx;

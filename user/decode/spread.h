@@ -29,7 +29,7 @@ struct spread {
 
 	bool by_branches; /* instruction counts are unknown: the time is spread by branches */
 	uint64_t now_ns;  /* of the run */
-	uint64_t insns;	  /* since its first branch; by_branches: branches */
+	uint64_t insns;	  /* since the run's first branch; by_branches: branches instead */
 	bool is_outside;  /* left user code since then */
 	bool is_long;	  /* more than can be held */
 	bool has_begun;	  /* by_branches: the run consists of a begin only */

@@ -195,13 +195,14 @@ void after__add(struct after *after, const char *path, struct metrics *m)
 	if (!options->summarise && !options->on_capture)
 		return;
 	if (after->n == AFTER_QUEUE_MAX) {
-		log__warn("%s: skipped the %s: %d other recordings are waiting already", path,
+		log__warn("%s: the recording gets no %s: %d others are waiting already", path,
 			  work_of(after), AFTER_QUEUE_MAX);
 		fail(after, 1, m);
 		return;
 	}
 	if (!realpath(path, absolute)) {
-		log__warn("%s: skipped the %s: %s", path, work_of(after), strerror(errno));
+		log__warn("%s: the recording gets no %s: %s", path, work_of(after),
+			  strerror(errno));
 		fail(after, 1, m);
 		return;
 	}

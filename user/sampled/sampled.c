@@ -501,9 +501,9 @@ static struct seen look_up(struct sampled_thread *t, uint64_t ip, bool is_return
 }
 
 /*
- * Adds kernel frames after the user frames. Without a kernel stack, or without the kernel's
- * symbols, it adds one frame without a function; at a switch none, since all switches happen in the
- * kernel.
+ * Adds a frame without a function for the kernel, and the kernel's frames, after the user frames.
+ * Without a kernel stack, or without the kernel's symbols, it adds only the former, if the sample
+ * is in the kernel; at a switch nothing, since all switches happen in the kernel.
  */
 static int add_kernel(struct sampled_thread *t, const struct rec_sample *sample, uint64_t return_ip)
 {

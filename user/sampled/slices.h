@@ -88,10 +88,9 @@ struct slices {
 	uint64_t next_ns;	     /* since when `next` runs there */
 	struct waits_for wait;	     /* what the thread waits for if it leaves its CPU next */
 	bool has_wait;
-	uint64_t
-		woken_ns; /* its last wake-up; 0: none since (or EARLY_NS before) it left its CPU */
-	bool off;	  /* the innermost slice is time off the CPU */
-	bool failed;	  /* out of memory: no more slices are added */
+	uint64_t woken_ns; /* its last wake-up; 0: none since EARLY_NS before it left its CPU */
+	bool off;	   /* the innermost slice is time off the CPU */
+	bool failed;	   /* out of memory: no more slices are added */
 };
 
 void slices__fini(struct slices *slices);

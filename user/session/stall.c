@@ -167,8 +167,8 @@ static int take(struct session *s, struct thread_reader *reader, struct stalled_
 		uint32_t inner_tid;
 
 		err = copy_stack(thread, o->no_stack_copy ? 0 : (uint32_t)o->stack_copy, &left);
-		/* The tid of the owner as we see it; 0: not a thread of the process. */
 		inner_tid = owner_of(&thread->at);
+		/* thread->owner: the owner's tid as we see it; 0: not a thread of the process. */
 		for (size_t k = 0; k < n && inner_tid; k++)
 			if (at[k].inner_tid == inner_tid)
 				thread->owner = (pid_t)at[k].tid;

@@ -176,7 +176,7 @@ static inline struct frame *frames__find(const struct frames *frames, struct fra
 	return frame;
 }
 
-/* True if the running frame is the last of all calls: it lacks callees. */
+/* True if the call that was added last is the running frame's: that has called nothing so far. */
 bool frames__is_last(const struct frames *frames);
 
 /*
@@ -204,7 +204,7 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
  * exception has passed that caller, too. */
 void frames__learn_edge(struct frames *frames, const struct frame *frame, bool is_passed);
 
-/* Keeps the frame's call in its place, because an unwind refers to it there. */
+/* Keeps the frame's call, and those before it, where they are: an unwind refers to it by index. */
 void frames__name(struct frames *frames, const struct frame *frame);
 
 /* Adds an unwind that has landed in the frame `to`. It is complete except for unwind->to. */

@@ -162,7 +162,10 @@ static uint32_t depth_of_next(const struct pass *p)
 	return (uint32_t)(p->runs.v[next_placement(p)->run] + next_placement(p)->base);
 }
 
-/* The depth of what is before it: a gap within a run, or callers with which the run begins. */
+/*
+ * The depth of what is before the next segment: a gap, if the segment joins a run, or the callers
+ * with which its run begins.
+ */
 static uint32_t depth_before(const struct pass *p)
 {
 	const struct placement *placement = next_placement(p);

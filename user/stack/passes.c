@@ -294,7 +294,7 @@ struct callers {
 	size_t end;	       /* whose callers they are: in stitcher.ends */
 };
 
-/* It ran before that end's run, and may go on. */
+/* True if an earlier end has a frame of this function, which may still be running. */
 static bool ran_before(const struct stitcher *stitcher, size_t end, const struct function *function)
 {
 	for (size_t i = 0; i < end; i++)

@@ -651,8 +651,8 @@ static const struct rule effects[] = {
 
 static const struct rule late_returns[] = {
 	{"another stack ran",
-	 "A RET goes to an address to which only one of the stacks returns that waited where "
-	 "the last switch went: it is this stack that has run since the switch.",
+	 "Several stacks waited where the last switch went, and a RET goes to an address to which "
+	 "only one of these returns: this one has run since the switch.",
 	 "the stacks that wait", another_ran, .apply = event__other_stack},
 };
 
@@ -710,8 +710,8 @@ static const struct rule landings[] = {
 	 "POSIX.1, longjmp", lands_at_setjmp, .apply = event__landing},
 	{"switch by longjmp to an unknown stack",
 	 "A function calls `setjmp` and, before anything has come back there, `longjmp`. The "
-	 "target is the address after a `setjmp` of another function that no known frame has "
-	 "called, or an address where a stack waited before a gap.",
+	 "target is the address after a call of `setjmp` in another function, and no known frame "
+	 "has made that call; or a stack waited there before a gap.",
 	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_unknown,
 	 .apply = event__switch_new},
 	{"landing pad",
@@ -790,8 +790,8 @@ static const struct rule irets[] = {
 	 "An iret goes to the address that an entry has interrupted: this entry ends.",
 	 "SDM vol. 2, IRET", returns_in_kernel, .apply = event__kernel_return},
 	{"iret that synchronizes",
-	 "An iret goes to the function that runs: the kernel uses it to make the CPU discard "
-	 "the instructions that it has prefetched.",
+	 "An iret goes to the function that executes it: the kernel uses this to make the CPU "
+	 "discard the instructions that it has prefetched.",
 	 "arch/x86/include/asm/sync_core.h", synchronizes, .is_common = true},
 	{"iret to elsewhere", "An iret goes to any other address: the newest entry ends.",
 	 "arch/x86/mm/extable.c", leaves_to_kernel, .apply = event__kernel_fixup},

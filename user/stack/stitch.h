@@ -183,7 +183,7 @@ struct beginning {
 	struct waiting catcher;
 	size_t n_roots;
 	uint32_t distance; /* of that frame below all that the one before showed; 0: not known */
-	/* The lowest frame is an unwinder's: all exceptions look alike. */
+	/* The outermost frame is an unwinder's: frames do not tell one exception from another. */
 	bool is_unwinding;
 };
 

@@ -139,8 +139,8 @@ void stop__begin(const char *said)
 			     said);
 	stop_text_len = (size_t)n < sizeof(stop_text) ? (size_t)n : sizeof(stop_text) - 1;
 	for (size_t i = 0; i < N_SIGNALS; i++) {
-		/* The signal waits until the handler is left, and does then what it does by
-		 * default. */
+		/* The signal that stop() raises waits until stop() returns, and then does what it
+		 * does by default. */
 		struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
 
 		if (signals[i] == SIGPIPE)

@@ -201,7 +201,7 @@ int budget__check(uint64_t max, size_t n, size_t size, size_t least, bool by_cpu
 
 	if (budget__allows(max, n, size))
 		return 0;
-	log__error("%zu %s%s with %s of trace each need %s, but -max-memory allows %s", n,
+	log__error("%zu %s%s with %s of trace each need %s together, but -max-memory allows %s", n,
 		   by_cpu ? "CPU" : "thread", n == 1 ? "" : "s", BYTES(size),
 		   BYTES((uint64_t)n * size), BYTES(max));
 	while (size > least && !budget__allows(max, n, size))

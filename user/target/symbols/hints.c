@@ -410,7 +410,8 @@ int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query 
 		log__hint("the compiler put it into several; name one by its address:");
 	} else {
 		log__error("'%s' names %zu functions in %s", query->text, found->n, symbols->label);
-		log__hint("name one as '%s:0x%" PRIx64 "', or by its full name if that is unique:",
+		log__hint("name one as '%s:0x%" PRIx64
+			  "' (file and address), or by its full name if that is unique:",
 			  module__name(first->module), first->function->vaddr);
 	}
 	for (size_t i = 0; i < found->n && i < MAX_LISTED; i++) {

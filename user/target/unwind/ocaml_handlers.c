@@ -217,10 +217,10 @@ static bool is_raiser(struct elf_image *image, uint64_t vaddr)
 #define MAX_FUNCTION ((size_t)16 << 20)
 #define MAX_TABLES   4096
 
-/* Chains of trap frames, by their index. */
+/* Chains of trap frames, by their index: what flow.chains has for a byte of the code. */
 enum {
 	CHAIN_UNSEEN, /* no path has reached this byte so far */
-	CHAIN_INSIDE, /* only as part of an instruction that begins before it */
+	CHAIN_INSIDE, /* only as part of an instruction that begins at an earlier byte */
 	CHAIN_NONE,   /* no frame of this function's */
 	CHAIN_UNKNOWN,
 	CHAIN_FIRST,
