@@ -656,9 +656,8 @@ static void check_memlock(const struct check *check, struct check_result *result
 	check_result__add_number(result, "fits", (int64_t)fits);
 	check_result__add_number(result, "threads", (int64_t)threads);
 	check_result__set(result, threads ? CHECK_LIMITED : CHECK_MISSING,
-			  "%s can be locked: %llu buffer%s of %s", size,
-			  (unsigned long long)threads, threads == 1 ? "" : "s",
-			  BYTES(SNAPSHOT_SIZE_DEFAULT));
+			  "%s can be locked: %llu ring%s of %s", size, (unsigned long long)threads,
+			  threads == 1 ? "" : "s", BYTES(SNAPSHOT_SIZE_DEFAULT));
 	check_result__remedy(result, "CAP_IPC_LOCK, ulimit -l%s",
 			     threads ? "" : ", or a smaller -snapshot-size");
 }
