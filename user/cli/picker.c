@@ -199,8 +199,11 @@ static pid_t start_fzf(const char *what, int *in, int *out)
 			       (char *)NULL);
 		_exit(127);
 	}
-	if (pid < 0)
+	if (pid < 0) {
 		pid = -errno;
+		close(to[1]);
+		close(from[0]);
+	}
 	close(to[0]);
 	close(from[1]);
 	*in = to[1];

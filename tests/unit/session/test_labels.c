@@ -109,6 +109,10 @@ static void test_labels_are_replaced_and_cleaned(void **state)
 	assert_int_equal(recording__set_label(&rec, "zone", "b"), 0);
 	assert_string_equal(find_label(&rec, "zone"), "b");
 	assert_int_equal(rec.labels.n, 1);
+	assert_int_equal(recording__set_label(&rec, "zo\033ne", "c"), 0);
+	assert_int_equal(recording__set_label(&rec, "zo\033ne", "d"), 0);
+	assert_int_equal(rec.labels.n, 2);
+	assert_string_equal(find_label(&rec, "zo?ne"), "d");
 	recording__fini(&rec);
 }
 

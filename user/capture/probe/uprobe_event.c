@@ -419,7 +419,7 @@ static int create_entry(const struct tracefs_probe *p, const struct uprobe_spec 
 		return err;
 	snprintf(path, sizeof(path), "events/" GROUP "/%s/id", p->name);
 	fd = openat(p->dir, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, digits, sizeof(digits) - 1) <= 0)
+	if (fd < 0 || read(fd, digits, sizeof(digits) - 1) < 0)
 		return -errno;
 	*id = (uint32_t)strtoul(digits, NULL, 10);
 	return *id ? 0 : -EINVAL;

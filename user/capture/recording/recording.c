@@ -520,16 +520,16 @@ int recording__set_label(struct recording *rec, const char *key, const char *val
 
 	if (!label.key || !label.value)
 		goto no_memory;
+	label__clean_in_place(label.key);
 	label__clean_in_place(label.value);
 	VEC_EACH(&rec->labels, known) {
-		if (!strcmp(known->key, key)) {
+		if (!strcmp(known->key, label.key)) {
 			free(known->value);
 			known->value = label.value;
 			free(label.key);
 			return 0;
 		}
 	}
-	label__clean_in_place(label.key);
 	if (!VEC_ADD(&rec->labels, label))
 		return 0;
 no_memory:

@@ -309,8 +309,13 @@ static int soft__start(struct source *source)
 	uint64_t deadline;
 	int sockets[2];
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
-		return -errno;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets)) {
+		int err = -errno;
+
+		log__error("cannot start the helper process pt-stepper: %s", strerror(-err));
+		log__hint("there may be too many open files: see ulimit -n");
+		return err;
+	}
 	fflush(NULL);
 	source->stepper = fork();
 	if (source->stepper < 0) {
