@@ -196,7 +196,7 @@ static int resolve(const struct filter_point *point, const struct recording *rec
 	else if (point->base == FILTER_END)
 		base = bounds->last_ns;
 	*ns = base + (uint64_t)point->offset_ns;
-	/* Not 0, which means that there is no limit. */
+	/* Not 0, which means no limit. */
 	if (point->offset_ns < 0 && (uint64_t)-point->offset_ns >= base)
 		*ns = 1;
 	return 0;

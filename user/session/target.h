@@ -52,7 +52,7 @@ int target__processes(const struct target *target, pid_t **pids, size_t *n);
 /* Reports an empty cgroup with a message and a hint. Returns -ESRCH. */
 int target__refuse_empty(const struct target *target);
 /*
- * If there were no hits: says which process of the target has children that are not watched, since
+ * Without hits: says which process of the target has children that are not watched, since
  * a process that forks workers seldom does their work itself. with_children: -children is set.
  * Returns false, without a message, if there is no such process.
  */

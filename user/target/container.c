@@ -306,7 +306,7 @@ static int top_of(const char *root, char top[static PATH_MAX])
 }
 
 /*
- * Finds the cgroups of one ID; if there are none, the processes whose cgroup, by /proc/PID/cgroup,
+ * Finds the cgroups of one ID; without any, the processes whose cgroup, by /proc/PID/cgroup,
  * is of that ID. 0 or -errno.
  */
 static int find_cgroups(struct container_search *search, const char *id)

@@ -51,7 +51,7 @@ struct trigger_config {
 	bool of_cgroup;	    /* the target is a cgroup and those below it; tgid, n_tgids 0 */
 	int cgroup_fd;	    /* descriptor of its directory in the v2 hierarchy */
 	/*
-	 * At most one of these is set; if both are 0 and there is no stall threshold, every hit
+	 * At most one of these is set; if both are 0 and no stall threshold is set, every hit
 	 * triggers. UINT64_MAX: no hit triggers before trigger__set_threshold().
 	 */
 	uint64_t delay_thresh_ns;
