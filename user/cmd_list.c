@@ -129,7 +129,8 @@ static int refuse_glob(pid_t pid, size_t n, const char *glob)
 		log__hint("the forms are usdt:PROVIDER:NAME and usdt:FILE:PROVIDER:NAME; 'usdt:*' "
 			  "lists all");
 	else if (strpbrk(glob, "*?["))
-		log__hint("quote the glob, so that the shell does not expand it; '*' lists all");
+		log__hint("quote the glob, so that the shell does not expand it; '%.*s*' lists all",
+			  prefix, glob);
 	else
 		log__hint("globs match the whole name: try '%.*s*%s*'", prefix, glob,
 			  glob + prefix);

@@ -714,7 +714,7 @@ static const struct check checks[] = {
 	{.name = "uprobe", .run = check_uprobe, .needed = true},
 	{.name = "tracefs", .run = check_tracefs},
 	{.name = "perf", .run = check_perf},
-	{.name = "ptrace", .run = check_ptrace, .needed = true},
+	{.name = "ptrace", .run = check_ptrace},
 	{.name = "memlock", .run = check_memlock, .needed = true},
 	CAPABILITY(CAP_SYS_ADMIN, "uprobes with Intel PT, or before Linux 6.11"),
 	CAPABILITY(CAP_BPF, "BPF programs"),
@@ -752,7 +752,7 @@ static void sum_up(struct check_report *report)
 		if (r->needed)
 			add_word(missing, sizeof(missing), r->name);
 		if (!strcmp(r->name, "sample") || !strcmp(r->name, "bpf") ||
-		    !strcmp(r->name, "uprobe") || !strcmp(r->name, "ptrace"))
+		    !strcmp(r->name, "uprobe"))
 			add_word(by_samples, sizeof(by_samples), r->name);
 	}
 	if (missing[0] && !by_samples[0])

@@ -195,7 +195,7 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 				     const struct hit_mark *hit)
 {
 	bool begins_at_hit = hit->reason != MT_HIT_DURATION && hit->reason != MT_HIT_MARK &&
-			     hit->reason != MT_HIT_REGION;
+			     hit->reason != MT_HIT_REGION && hit->reason != MT_HIT_STALL;
 
 	if (decoded->is_sampled && hit->sequence <= 1 && begins_at_hit)
 		return "no hit came before this one";

@@ -53,6 +53,7 @@ void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const s
 	const struct done_by *end = by ? tree->done_by.v + tree->done_by.n : NULL;
 	char text[WAITS_FOR_SIZE], other[WAITS_FOR_SIZE];
 	uint32_t index = (uint32_t)(call - tree->calls.v);
+	uint64_t all_ns = call->end_ns - call->start_ns;
 
 	off_cpu->ns += ns;
 	for (size_t i = 0; i < OFF_CPU_MAX && wait; i++) {
@@ -76,7 +77,12 @@ void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const s
 					  strcmp(known->by->in ?: "", by->in ?: "")))
 				continue;
 			known->by = known->by ?: by;
-			known->ns += by->ns;
+			/* It is not known when in the call each thread caused it: each takes its
+			 * share. */
+			known->ns +=
+				ns < all_ns
+					? (uint64_t)((double)by->ns * (double)ns / (double)all_ns)
+					: by->ns;
 			break;
 		}
 	}

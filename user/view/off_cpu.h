@@ -36,7 +36,8 @@ struct off_cpu {
 };
 
 /*
- * Adds ns of the call's self time, what the call waited for, and the threads that caused the wait.
+ * Adds ns of the call's self time, what the call waited for, and the threads that caused the wait,
+ * whose times are reduced in the same proportion.
  * Waits with the same text add up, as do threads with the same name.
  */
 void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call,

@@ -65,6 +65,26 @@ static void test_a_waker_of_the_least(void **state)
 	assert_blamed(&tree, "");
 }
 
+/* Only 10 of the first call's 200 ns are in the iteration: A has caused 10 of them, B 60. */
+static void test_a_part_of_a_call(void **state)
+{
+	struct call_tree tree = {0};
+	struct off_cpu off_cpu = {0};
+
+	add_call(&tree, OFF_BLOCKED);
+	tree.calls.v[0].end_ns = 200;
+	add_call(&tree, OFF_BLOCKED);
+	tree.calls.v[1].end_ns = 60;
+	add_by(&tree, 0, 7, "A", 200);
+	add_by(&tree, 1, 8, "B", 60);
+	off_cpu__add(&off_cpu, &tree, &tree.calls.v[0], 10);
+	off_cpu__add(&off_cpu, &tree, &tree.calls.v[1], 60);
+	assert_string_equal(off_cpu__most(&off_cpu)->comm, "B");
+	assert_int_equal(off_cpu.names[0].ns, 10);
+	VEC_FINI(&tree.calls);
+	VEC_FINI(&tree.done_by);
+}
+
 /* One goroutine in two functions, and two in one. */
 static void test_goroutines(void **state)
 {
@@ -201,6 +221,7 @@ int main(void)
 		cmocka_unit_test(test_nobody),
 		cmocka_unit_test(test_goroutines),
 		cmocka_unit_test(test_a_waker_of_the_least),
+		cmocka_unit_test(test_a_part_of_a_call),
 		cmocka_unit_test(test_what_most_of_the_time_was_waited_for),
 		cmocka_unit_test(test_what_as_much_was_waited_for),
 		cmocka_unit_test(test_a_wait_of_the_least),

@@ -293,9 +293,10 @@ int debug_file__open(const struct elf_image *image, const char *path, const char
 	if (fd >= 0 || strlen(id) < 3)
 		return fd < 0 ? -ENOENT : fd;
 	/* debuginfod-find(1) may have fetched it. */
-	n = cache ? snprintf(fetched, sizeof(fetched), "%s/%s/debuginfo", cache, id)
-		  : snprintf(fetched, sizeof(fetched), "%s/.cache/debuginfod_client/%s/debuginfo",
-			     home ? home : "", id);
+	n = cache && *cache
+		    ? snprintf(fetched, sizeof(fetched), "%s/%s/debuginfo", cache, id)
+		    : snprintf(fetched, sizeof(fetched), "%s/.cache/debuginfod_client/%s/debuginfo",
+			       home ? home : "", id);
 	return n > 0 && (size_t)n < sizeof(fetched) ? try_path(&s, fetched) : -ENOENT;
 }
 
@@ -382,9 +383,10 @@ int build_id__path(const char *build_id, unsigned int which, char *path, size_t 
 			     build_id, build_id + 2);
 		break;
 	case 3:
-		n = cache ? snprintf(path, size, "%s/%s/executable", cache, build_id)
-			  : snprintf(path, size, "%s/.cache/debuginfod_client/%s/executable",
-				     home ? home : "", build_id);
+		n = cache && *cache
+			    ? snprintf(path, size, "%s/%s/executable", cache, build_id)
+			    : snprintf(path, size, "%s/.cache/debuginfod_client/%s/executable",
+				       home ? home : "", build_id);
 		break;
 	}
 	return n >= 0 && (size_t)n < size ? 0 : -ENOENT;
