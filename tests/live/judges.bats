@@ -402,7 +402,7 @@ refuses() {
 	needs_recordings
 	cp -r "$recordings/service.mtbpf" "$BATS_TEST_TMPDIR/cut.mtbpf"
 	truncate -s -5000 "$BATS_TEST_TMPDIR/cut.mtbpf/data"
-	refuses "$BATS_TEST_TMPDIR/cut.mtbpf" 1 "cut"
+	refuses "$BATS_TEST_TMPDIR/cut.mtbpf" 1 "truncated"
 }
 
 @test "decode refuses a perf.data without Intel PT" {

@@ -845,32 +845,36 @@ int frames__append(struct frames *to, struct frames *from, enum boundary boundar
 	/* Everything refers to calls, and to others, by places: these grow by so much. */
 	const uint32_t calls = n_calls(to), parts = (uint32_t)to->parts.n,
 		       unwinds = (uint32_t)to->unwinds.n;
+	const size_t n_open = to->open.n;
 	const struct part *running;
 	held_vec held;
 
 	from->parts.v[0].boundary = boundary;
-	VEC_EACH(&from->parts, part) {
+	to->landings.n = 0;
+	/* `from` keeps its own indexes, which stay right if memory runs out. */
+	if (add_calls(to, from, FRAMES_ROOM, 0) || VEC_ADD_ALL(&to->parts, &from->parts) ||
+	    VEC_ADD_ALL(&to->unwinds, &from->unwinds) || VEC_ADD_ALL(&to->open, &from->open) ||
+	    VEC_ADD_ALL(&to->landings, &from->landings))
+		return -ENOMEM;
+	for (size_t i = parts; i < to->parts.n; i++) {
+		struct part *part = &to->parts.v[i];
+
 		part->outer = moved(part->outer, parts);
 		part->last_root += calls;
 		part->first += calls;
 		part->end += calls;
 		part->catcher = WAITING_NONE;
 	}
-	VEC_EACH(&from->unwinds, unwind) {
-		unwind->from += calls;
-		unwind->to += calls;
+	for (size_t i = unwinds; i < to->unwinds.n; i++) {
+		to->unwinds.v[i].from += calls;
+		to->unwinds.v[i].to += calls;
 	}
-	VEC_EACH(&from->open, frame) {
-		frame->index += calls;
-		frame->unwind += frame->unwind ? unwinds : 0;
+	for (size_t i = n_open; i < to->open.n; i++) {
+		to->open.v[i].index += calls;
+		to->open.v[i].unwind += to->open.v[i].unwind ? unwinds : 0;
 	}
-	VEC_EACH(&from->landings, landing)
+	VEC_EACH(&to->landings, landing)
 		landing->index += calls;
-	to->landings.n = 0;
-	if (add_calls(to, from, FRAMES_ROOM, 0) || VEC_ADD_ALL(&to->parts, &from->parts) ||
-	    VEC_ADD_ALL(&to->unwinds, &from->unwinds) || VEC_ADD_ALL(&to->open, &from->open) ||
-	    VEC_ADD_ALL(&to->landings, &from->landings))
-		return -ENOMEM;
 	to->part = moved(from->part, parts);
 	to->n_below = from->n_below;
 	to->n_roots = from->n_roots;

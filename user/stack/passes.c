@@ -182,6 +182,10 @@ void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *cor
 	coroutine->is_fiber |= loose->is_fiber;
 	loose->state = COROUTINE_OVER;
 	loose->is_loose = false;
+	/* Its frames are empty now. */
+	loose->n_bare = 0;
+	if (coroutines->system == loose)
+		coroutines->system = coroutine;
 	if (coroutines->running == loose)
 		coroutines->running = coroutine;
 	coroutines->has_mark = false;
@@ -247,13 +251,14 @@ static void use_anchors(struct stack *s, uint64_t before_ns)
 	while (s->next_anchor < s->anchors.n && s->anchors.v[s->next_anchor].time_ns < before_ns) {
 		const struct anchor *anchor = &s->anchors.v[s->next_anchor++];
 		const uint64_t *ips = &s->anchor_ips.v[anchor->first];
-		struct held *all = calloc(anchor->n + 1, sizeof(*all)), *lowest = all + anchor->n;
+		struct held *all = calloc(anchor->n + 1, sizeof(*all)), *lowest;
 		size_t n = 0;
 
 		if (!all) {
 			s->frames->failed = true;
 			return;
 		}
+		lowest = all + anchor->n;
 		for (; n < anchor->n && ips[n]; n++) {
 			/* A return address may be the first one after the function that called. */
 			const struct function *function =
