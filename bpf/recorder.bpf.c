@@ -826,5 +826,5 @@ int on_switch_stack(void *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	return is_target(task) && !is_stopped() && is_recorded(task->pid);
+	return is_target(task) && this_cpu() && !is_stopped() && is_recorded(task->pid);
 }

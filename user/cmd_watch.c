@@ -253,9 +253,18 @@ static void offer_gap(const struct watch_options *options, const struct target *
 /* Explains why hits may be missing: a child does the work, or the function is not called. */
 static void hint_at_no_hits(const struct capture_options *o, const struct target *target)
 {
+	if (o->condition) {
+		log__hint("no hit matched -if: 'mtbpf watch' without -if shows whether there are "
+			  "hits at all");
+		return;
+	}
 	if (target__blame_children(target, o->children))
 		return;
-	if (o->requests)
+	if (o->requests && o->key)
+		log__hint("no answer had the -key of a request that was read before: the server "
+			  "may answer on another socket (leave out -key then), or use other system "
+			  "calls (recvmmsg and sendmmsg, or io_uring)");
+	else if (o->requests)
 		log__hint("no thread wrote to a socket after it had read from one: the server may "
 			  "use other system calls (recvmmsg and sendmmsg, or io_uring); 'strace -c "
 			  "-f' shows them, and -start and -stop take those that strace shows");

@@ -338,8 +338,8 @@ static void print_cut(const struct sampled_totals *totals, FILE *out)
 	if (totals->torn_copies > totals->copies / CUT_SHARE)
 		fprintf(out,
 			"outer callers are missing in %" PRIu64 " of %" PRIu64
-			" stacks: the next page of the stack was not in RAM, and could not be "
-			"copied\n",
+			" stacks: a page of the stack was not mapped at that moment, and could not "
+			"be copied\n",
 			totals->torn_copies, totals->copies);
 	if (totals->cut_copies <= totals->copies / CUT_SHARE)
 		return;

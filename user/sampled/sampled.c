@@ -620,12 +620,14 @@ static bool leads_to_callers(struct sampled_thread *t, const struct rec_sample *
 }
 
 /*
- * The kernel copies up to the page that is not in RAM. A copy of the size that was asked for hardly
- * ever ends just there, since the stack pointer may be anywhere.
+ * A copy ends at the end of a page if a page is not mapped at that moment: perf's copies before
+ * that page, those of the recorder at the end of the first page (bpf/switch_stack.bpf.h). The sizes
+ * that are asked for are mostly whole pages: a complete copy ends there only if it begins at a
+ * page.
  */
 static bool ends_at_page(const struct rec_user *user)
 {
-	return !((user->sp + user->size) % (uint64_t)PAGE);
+	return user->sp % (uint64_t)PAGE && !((user->sp + user->size) % (uint64_t)PAGE);
 }
 
 /* Unwinds the copy of the stack if there is one; otherwise uses the frame pointers' addresses. */

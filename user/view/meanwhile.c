@@ -188,7 +188,9 @@ char *meanwhile__format(const struct report *r, const struct row *row)
 		for (enum doing i = DOING_CPU; i < DOINGS; i++)
 			if (m.ns[i] > m.ns[most])
 				most = i;
-		if (m.ns[most] && m.ns[most] >= m.all_ns / 2)
+		/* Threads with the same name may have ended the other waits. */
+		if (m.ns[most] && m.ns[most] >= m.all_ns / 2 &&
+		    m.all_ns >= row->off_cpu.ns / OFF_CPU_SHARE)
 			text = TEXT_OF(out, print(out, &m, by, most));
 	}
 	VEC_FINI(&m.waits);

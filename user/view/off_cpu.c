@@ -76,7 +76,8 @@ void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const s
 			if (known->by && (strcmp(known->by->comm, by->comm) ||
 					  strcmp(known->by->in ?: "", by->in ?: "")))
 				continue;
-			known->by = known->by ?: by;
+			if (!known->by || by->ns > known->by->ns)
+				known->by = by;
 			/* It is not known when in the call each thread caused it: each takes its
 			 * share. */
 			known->ns +=

@@ -24,7 +24,7 @@
 /* The time of one wait, or by one name. */
 struct off_cpu_sum {
 	const struct waits_for *wait; /* the first with this text */
-	const struct done_by *by;     /* the first with this name */
+	const struct done_by *by;     /* the longest with this name */
 	uint64_t ns;
 };
 

@@ -284,11 +284,15 @@ static void put_account(FILE *out, const uint64_t slow[static ACCOUNT_PARTS],
 		put_bar(out, "ordinary", ordinary, whole);
 	fputs("<p class=\"legend\">", out);
 	for (int i = 0; i < ACCOUNT_PARTS; i++)
-		if (slow[i] || ordinary[i])
+		if (slow[i] || ordinary[i]) {
 			fprintf(out,
 				"<span><svg width=\"10\" height=\"10\"><rect class=\"p%d\" "
-				"width=\"10\" height=\"10\"/></svg> %s %s (%s)</span> ",
-				i, account_parts[i].name, DURATION(slow[i]), DURATION(ordinary[i]));
+				"width=\"10\" height=\"10\"/></svg> %s %s",
+				i, account_parts[i].name, DURATION(slow[i]));
+			if (other)
+				fprintf(out, " (%s)", DURATION(ordinary[i]));
+			fputs("</span> ", out);
+		}
 	fputs("</p>\n", out);
 }
 
@@ -507,7 +511,7 @@ static void put_head(const struct page *page)
 	      "<body><header><h1>",
 	      out);
 	fprintf(out, "%s %sin %zu slow iteration%s</h1><p>", DURATION(p->lost_ns),
-		p->n_timed ? "more than ordinary " : "", p->n_reports,
+		p->n_timed == p->n_reports ? "more than ordinary " : "", p->n_reports,
 		p->n_reports == 1 ? "" : "s");
 	put_span(out, p->first_ms, p->last_ms);
 	fputs(" UTC", out);

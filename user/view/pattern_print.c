@@ -123,7 +123,7 @@ static void print_accounts(FILE *out, const struct patterns *p)
 		fprintf(out, "all slow iterations, and as many ordinary ones:\n");
 	else if (p->n_compared)
 		fprintf(out,
-			"all slow iterations, and as many ordinary ones from the %zu of %zu "
+			"all slow iterations, and one ordinary one from each of the %zu of %zu "
 			"captures that contain some with stacks:\n",
 			p->n_compared, p->n_reports);
 	else
@@ -176,7 +176,10 @@ void patterns__print(FILE *out, const struct patterns *p, size_t top)
 		fprintf(out, ", ");
 		print_span(out, p->first_ms, p->last_ms);
 		fprintf(out, "\n%s %s, by cause:\n", DURATION(p->lost_ns),
-			p->n_timed ? "more than ordinary iterations took" : "in slow iterations");
+			p->n_timed == p->n_reports ? "more than ordinary iterations took"
+			: p->n_timed ? "in slow iterations, less what ordinary ones took where "
+				       "that is known"
+				     : "in slow iterations");
 		fprintf(out, "  %10s %6s %8s %10s %10s  %s\n", "extra", "share", "captures",
 			"median", "worst", "cause, when, and the worst capture");
 	}
@@ -308,7 +311,8 @@ int patterns__print_json(FILE *out, const struct patterns *p)
 		add_pattern(list, p, &p->all.v[i]);
 	account = cJSON_AddObjectToObject(root, "account");
 	add_account(account, "slow", p->slow);
-	add_account(account, "ordinary", p->ordinary);
+	if (p->n_compared)
+		add_account(account, "ordinary", p->ordinary);
 	list = cJSON_AddArrayToObject(root, "functions");
 	for (size_t i = 0; i < p->functions.n; i++) {
 		cJSON *object = json__append_object(list);

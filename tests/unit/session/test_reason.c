@@ -251,6 +251,28 @@ static void test_who_is_waited_for_works(void **state)
 			 " while: holder (7) was on the CPU, in deep; 26.0 ms of 28.0 ms\n" AND);
 }
 
+/* The thread of the trace ended the short wait only; one of the same name ended the other. */
+static void test_two_of_one_name_are_waited_for(void **state)
+{
+	struct fixture *f = *state;
+	struct call_tree waiting;
+
+	add(f, 2, 11 * MS, 41 * MS, &work);
+	add_off(f, 3, 11 * MS, 12 * MS, OFF_BLOCKED);
+	add_by(f, 7, "holder");
+	f->tree.done_by.v[f->tree.done_by.n - 1].ns = MS;
+	add_off(f, 3, 12 * MS, 40 * MS, OFF_BLOCKED);
+	add_by(f, 13, "holder");
+	waiting = f->tree;
+	f->tree = f->other;
+	f->other = waiting;
+	f->tree.tid = 7;
+	add(f, 0, 0, 60 * MS, &program);
+	add(f, 1, 5 * MS, 45 * MS, &work);
+	assert_meanwhile(f, "reason: blocked in iter > work, woken by holder (13); 29.0 ms more "
+			    "than usual\n" AND);
+}
+
 static void test_what_is_not_known_of_who_is_waited_for(void **state)
 {
 	struct fixture *f = *state;
@@ -498,6 +520,8 @@ int main(void)
 		TEST(test_a_mutex_that_somebody_has),
 		TEST(test_who_is_waited_for_has_no_cpu),
 		TEST(test_who_is_waited_for_waits),
+		TEST(test_who_is_waited_for_works),
+		TEST(test_two_of_one_name_are_waited_for),
 		TEST(test_who_is_waited_for_works),
 		TEST(test_what_is_not_known_of_who_is_waited_for),
 		TEST(test_a_goroutine_that_waits),
