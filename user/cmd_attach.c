@@ -57,8 +57,10 @@ static void say_end(enum session_end end, bool has_trigger)
 		log__info("triggered: the trace is frozen, the target runs on");
 		break;
 	case SESSION_INTERRUPTED:
-		log__info("%s: the snapshot was taken now, the target runs on",
-			  has_trigger ? "interrupted before a trigger" : "interrupted");
+		log__info(has_trigger ? "interrupted before a trigger: the snapshot was taken now, "
+					"the target runs on"
+				      : "interrupted: the snapshot was taken now, the target "
+					"runs on");
 		break;
 	case SESSION_TIMED_OUT:
 		log__info("%s: the snapshot was taken now, the target runs on",

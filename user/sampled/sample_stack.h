@@ -36,7 +36,7 @@ int sample_stack__unwind(const struct recording *rec, const struct rec_sample *s
  */
 struct chain_count {
 	size_t unwound; /* stacks whose copy shows callers */
-	size_t reach;	/* of these, stacks whose frame pointers lead equally far */
+	size_t reach;	/* of these, stacks whose frame pointers lead as far out as the copy */
 };
 
 /* Adds to *count. Returns 0 or -ENOMEM. */

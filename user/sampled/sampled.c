@@ -185,7 +185,7 @@ static int collect_events(event_vec *events, const struct recording *rec)
 struct known_probe {
 	uint64_t ip;
 	bool is_of_calls; /* each call is recorded from start to end */
-	uint64_t end_ns;  /* of the latest call; 0: not known */
+	uint64_t end_ns;  /* of the latest call of the probe's function; 0: not known */
 	/* Cached: valid for the mappings up to next_map. */
 	const struct function *function;
 	uint64_t entry; /* the function's first instruction */

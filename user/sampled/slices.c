@@ -95,7 +95,8 @@ static void pop_to(struct slices *s, size_t n, uint64_t time_ns, uint8_t flags)
 
 /*
  * True if two frames have the same function and call site: two stacks cannot tell such calls apart.
- * The call site is not known if frame pointers miss the caller.
+ * The call site is not known if frame pointers miss the caller. If the function is not known, the
+ * addresses in it must be the same.
  */
 static bool seen__is_same(const struct seen *a, const struct seen *b)
 {

@@ -205,7 +205,7 @@ int capture_options__check(struct capture_options *o, const char *command)
 	if (o->kernel && o->source == SOURCE_SOFT)
 		return refuse(command,
 			      "-source soft cannot trace the kernel: it steps user code only",
-			      "leave out -trace-include-kernel, or use Intel PT");
+			      "leave out -trace-include-kernel, or use -source pt or sample");
 	if (check_full(o, command) || check_cpu(o, command) || check_condition(o, command) ||
 	    check_sampling(o, command))
 		return -EINVAL;

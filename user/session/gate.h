@@ -23,8 +23,9 @@ struct gate {
 	bool by_insn, also_by_insn;
 	bool has_return_probes;
 	/*
-	 * All uprobes and kprobes. The first n_deciding decide whether a hit triggers, or start or
-	 * stop a thread's recording: a source may open their events in its own groups.
+	 * All uprobes; kprobes only with function_events, and that of MT_FREEZE_CALL. The first
+	 * n_deciding decide whether a hit triggers, or start or stop a thread's recording: a source
+	 * may open their events in its own groups.
 	 */
 	VEC(struct uprobe_spec) specs;
 	size_t n_deciding;

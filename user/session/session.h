@@ -13,7 +13,7 @@
 
 enum session_end {
 	SESSION_TRIGGERED,
-	SESSION_INTERRUPTED, /* Ctrl-C */
+	SESSION_INTERRUPTED, /* Ctrl-C, SIGTERM or SIGHUP */
 	SESSION_TIMED_OUT,
 	SESSION_HITS_OVER, /* -max-hits were counted */
 	SESSION_EXITED,	   /* the target has exited */

@@ -126,7 +126,7 @@ static int find_also(struct session *s, const struct probe_source *in)
 	if (texts->n && !s->ops->samples) {
 		log__error("-also is only for -source sample: -source %s shows every call",
 			   s->ops->name);
-		log__hint("leave out -also");
+		log__hint("leave out -also, or use -source sample");
 		return -EINVAL;
 	}
 	if (texts->n)

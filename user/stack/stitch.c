@@ -229,7 +229,7 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
  * was that many frames further down.
  */
 
-/* `begin` is of the last placement's segment; found: it continues a run. */
+/* `begin` is of the last placement's segment; found: what search() returned for it. */
 static void follow_unwinding(struct stitcher *stitcher, const struct beginning *begin, size_t found)
 {
 	struct unwinding *unwinding = &stitcher->unwinding;

@@ -159,7 +159,7 @@ struct stitcher {
 		*/
 	struct unwinding {
 		bool is_followed;
-		uint32_t placement, run; /* that it began with */
+		uint32_t placement, run; /* of the segment that began it */
 		uint64_t pad;		 /* the last landing pad that it has reached; 0: none */
 	} unwinding;			 /* since the last gap: stitch.c */
 	held_vec view;			 /* memory of look() */

@@ -410,7 +410,8 @@ static int find(struct container *container, struct container_search *search, co
 
 	if (!err && search->paths.n > 1) {
 		log__error("'%s' names %zu %ss", name, search->paths.n, search->what);
-		log__hint("give more digits of its ID, or -cgroup with one of:");
+		log__hint(by_id ? "give more digits of its ID, or -cgroup with one of:"
+				: "give -cgroup with one of:");
 		for (size_t i = 0; i < search->paths.n && i < 10; i++)
 			log__hint("  %s", search->paths.v[i]);
 		err = -ENOTUNIQ;

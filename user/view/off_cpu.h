@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums up what threads waited for and who kept them off their CPUs. */
+/* Sums up what threads waited for, and who woke them or ran in their place. */
 #ifndef MTBPF_VIEW_OFF_CPU_H
 #define MTBPF_VIEW_OFF_CPU_H
 

@@ -286,7 +286,7 @@ char *summary__make(const struct report *r, const struct summary_facts *facts)
 
 /* Reading: the file may come from anybody. */
 
-/* 0 if it is not a positive number. */
+/* 0 if it is not a positive number, or one from 9e18 on. */
 static uint64_t number(const cJSON *item)
 {
 	double value = cJSON_IsNumber(item) ? item->valuedouble : 0;

@@ -122,7 +122,7 @@ fi
 mtbpf watch -pid "$pid" -start one_iter -stop tracepoint:irq_vectors:local_timer_entry -timeout 2s >/tmp/out 2>/tmp/err ||
 	fail "$(cat /tmp/err)"
 grep -q '^0 hits' /tmp/out || fail "an interrupt has ended a region: $(cat /tmp/out)"
-grep -q 'lost: .*: in an interrupt' /tmp/err || fail "no interrupt: $(cat /tmp/err)"
+grep -q 'lost: .*hit in an interrupt' /tmp/err || fail "no interrupt: $(cat /tmp/err)"
 service=$pid
 start /build/programs/causes faults
 mtbpf watch -pid "$pid" -start tracepoint:exceptions:page_fault_user -stop tracepoint:raw_syscalls:sys_enter \

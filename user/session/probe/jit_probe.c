@@ -440,8 +440,8 @@ static int refuse_calls(const struct probe *probe)
 			  "node with --no-sparkplug, which makes optimised code only");
 		break;
 	case JIT_EXITS_VIRTUAL:
-		log__error("%s: calls in Java's virtual threads move between threads, so their "
-			   "duration is not known",
+		log__error("the duration of %s is not known: in Java's virtual threads a call may "
+			   "move to another thread",
 			   probe->name);
 		log__hint("measure delays instead: attach -delay-thresh, or watch without "
 			  "-durations");

@@ -308,7 +308,7 @@ static int each_exit(const struct probe_source *source, const char *text, probe_
 
 	if (strcmp(text, EXIT_PREFIX "nonzero")) {
 		log__error("'%s': only " EXIT_PREFIX "nonzero is possible", text);
-		log__hint("use " SYSCALL_PREFIX
+		log__hint("use exit:nonzero, or " SYSCALL_PREFIX
 			  "exit_group, which is hit at every exit, also with status 0");
 		return -EINVAL;
 	}

@@ -237,7 +237,8 @@ static int refuse_uretprobe(const struct probe *probe)
 		"-return-probes uretprobe would crash this program: its runtime reads the return "
 		"address of %s",
 		probe->name);
-	log__hint("leave out -return-probes");
+	log__hint("leave out -return-probes: the return instructions are then probed, which "
+		  "is safe for this program");
 	return -EINVAL;
 }
 
@@ -252,7 +253,7 @@ static int refuse_retval(const struct probe *probe, const char *option)
 	log__error("%s: retval of %s is not known: %s%s%#x is a tail call, and the function that "
 		   "it jumps to computes the value",
 		   option, probe->name, probe->name, at < 0 ? "-" : "+", (unsigned int)abs(at));
-	log__hint("leave out retval, or name that function or a caller%s",
+	log__hint("leave out retval, or name the function that it jumps to, or a caller%s",
 		  probe->return_reader == RETURN_READER_RUNTIME ? ""
 		  : probe->return_reader == RETURN_READER_UNWINDER
 			  ? "; or use -return-probes uretprobe, which ends the program if an "
@@ -331,7 +332,7 @@ static int add_also(void *ctx, const struct probe *probe)
 	}
 	if (by_insn && probe->exits_err) {
 		log__error("-also %s: the returns of this function cannot be probed", probe->name);
-		log__hint("leave out -also, or name a function that this one calls");
+		log__hint("leave out -also, or give it a function that the refused one calls");
 		return -EINVAL;
 	}
 	if (probes__have(adder->have, probe))

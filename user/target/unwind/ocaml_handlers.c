@@ -310,7 +310,10 @@ static uint64_t pushed(struct flow *flow, const struct flow_point *p)
 		flow->slot = v[0].disp;
 		flow->has_slot = true;
 	}
-	/* A note has the place where the handler's address is loaded to put the frame up. */
+	/*
+	 * .note.ocaml_eh lists the instructions that load a handler's address to put up its frame:
+	 * with this note of the compiler, only these count.
+	 */
 	if (flow->note)
 		handler = vaddr_vec__has(&flow->note->pushes, vaddr, vaddr) &&
 					  v[0].kind == MOVE_ADDRESS &&
