@@ -153,6 +153,10 @@ libc() {
 	mtbpf_run list -pid "$target" iter
 	[ "$status" -eq 1 ]
 	complains no-match "*" "*" iter hint globs-match-all "" iter
+	# The prefix stays in front of the glob.
+	mtbpf_run list -pid "$target" jit:foo
+	[ "$status" -eq 1 ]
+	[[ $output == *"try 'jit:*foo*'"* ]]
 }
 
 # runs PID FILE: the process has executed the file.

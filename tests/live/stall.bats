@@ -136,6 +136,14 @@ is_deadlock() {
 	within 100 499
 }
 
+@test "the lookback is compared with -stall-thresh; the sizes of the hint can be typed" {
+	start stalls read
+	mtbpf_run attach -source sample -pid "$target" -symbol handle -stall-thresh 300s -sample-rate 1000 \
+		-snapshot-size 64K -max-memory 16M -timeout 1s -o x.fxt
+	[[ $output == *"less than twice the threshold of 300 s"* ]]
+	[[ $output =~ -snapshot-size\ [0-9]+M\ and\ -max-memory\ [0-9]+M ]]
+}
+
 @test "from -start to -stop, with samples and stepped; and watch counts" {
 	local source
 	for source in sample soft; do

@@ -14,12 +14,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "capture/sample/sample_source.h"
-#include "trigger/recorder.h"
+#include "sample_by_cpu.h"
 
-#define PAGES	 64
-#define PAGE	 4096
-#define LOG_SIZE (64u << 10)
+#define PAGES 64
+#define PAGE  4096
 
 /* Maps pages of a file that the page cache does not have, without reading ahead. */
 static volatile char *map_uncached(void)
@@ -72,19 +70,7 @@ static void test_their_stacks_count(void **state)
 	assert_non_null(recorder);
 	recorder__begin(recorder);
 	/* So low a rate that the clock adds no samples that matter. */
-	source = source_sample.open(
-		&(struct source_config){.pid = getpid(),
-					.snapshot_size = 1 << 20,
-					.max_memory = 256 << 20,
-					.sample_rate = 1,
-					.sample_gate = recorder__gate(recorder),
-					.sample_switch_gate = recorder__switch_gate(recorder),
-					.sample_by_cpu = true,
-					.sample_log = LOG_SIZE,
-					.is_silent = true,
-					.freeze_fd = -1});
-	assert_non_null(source);
-	assert_int_equal(source_sample.start(source), 0);
+	source = start_samples(recorder, getpid(), 1);
 	faults = count_faults();
 	samples = count_samples(recorder);
 	for (size_t i = 0; i < PAGES; i++)

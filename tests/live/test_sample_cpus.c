@@ -19,14 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/sample/sample_source.h"
+#include "sample_by_cpu.h"
 #include "recorder.skel.h"
-#include "trigger/recorder.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/fs.h"
-
-#define LOG_SIZE (64u << 10)
 
 static void move_to(pid_t pid, int cpu)
 {
@@ -95,19 +92,7 @@ static void test_clocks_follow_the_affinity(void **state)
 	recorder = recorder__new(&(struct recorder_config){.tgid = pid, .log_size = LOG_SIZE});
 	assert_non_null(recorder);
 	recorder__begin(recorder);
-	source = source_sample.open(
-		&(struct source_config){.pid = pid,
-					.snapshot_size = 256 << 10,
-					.max_memory = 64 << 20,
-					.sample_rate = 100,
-					.sample_gate = recorder__gate(recorder),
-					.sample_switch_gate = recorder__switch_gate(recorder),
-					.sample_by_cpu = true,
-					.sample_log = LOG_SIZE,
-					.is_silent = true,
-					.freeze_fd = -1});
-	assert_non_null(source);
-	assert_int_equal(source_sample.start(source), 0);
+	source = start_samples(recorder, pid, 100);
 	assert_true(ticks_on(source, 0));
 	assert_int_equal(source->followed.rings.n, 1);
 
@@ -238,19 +223,7 @@ static void test_a_thread_is_found_on_its_cpu(void **state)
 	map = find_map("throttled", 0, NULL);
 	find_map("recorder.bss", sizeof(*bss), (void **)&bss);
 	find_map("cpus", sizeof(*cpus), (void **)&cpus);
-	source = source_sample.open(
-		&(struct source_config){.pid = (pid_t)tid,
-					.snapshot_size = 256 << 10,
-					.max_memory = 64 << 20,
-					.sample_rate = 2000,
-					.sample_gate = recorder__gate(recorder),
-					.sample_switch_gate = recorder__switch_gate(recorder),
-					.sample_by_cpu = true,
-					.sample_log = LOG_SIZE,
-					.is_silent = true,
-					.freeze_fd = -1});
-	assert_non_null(source);
-	assert_int_equal(source_sample.start(source), 0);
+	source = start_samples(recorder, (pid_t)tid, 2000);
 	for (int i = 0; i < TRIES && !stays; i++) {
 		recorder__begin(recorder);
 		assert_true(comes_on(&cpus[0], tid));
