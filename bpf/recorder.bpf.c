@@ -159,7 +159,8 @@ volatile __u32 counts_throttled, counts_stolen;
 /* A thread that is ready to run and whose cgroup has used up its quota. */
 struct throttled {
 	u64 since_ns;
-	u64 cfs_rq, self_time; /* at since_ns */
+	/* At since_ns: the address of the thread's cfs_rq, and its throttled_clock_self_time. */
+	u64 cfs_rq, self_time;
 };
 
 struct {

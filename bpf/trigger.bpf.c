@@ -249,7 +249,8 @@ int on_tracepoint(u64 *ctx)
  * for fentry and fexit, whose programs one trampoline calls with one context, it is the context's
  * address.
  */
-const volatile __u32 function_probe, stop_function_probe; /* the copies cannot read a cookie */
+/* Number of the function's probe, for copies on fentry and fexit: they cannot read a cookie. */
+const volatile __u32 function_probe, stop_function_probe;
 
 /*
  * A thread's kernel stack lies right below its saved registers, and is at most this large, even
@@ -275,7 +276,10 @@ static __always_inline int enter_function(void *ctx, u64 sp, u32 probe)
 	return hit_alone(&place, task_latch());
 }
 
-/* sp: above the returning call's address on the stack, and not above that of its caller. */
+/*
+ * sp: above the stack address that enter_function() stored for the returning call, and at most that
+ * of its caller's call.
+ */
 static __always_inline int leave_function(void *ctx, u64 sp, u32 probe)
 {
 	struct pt_regs regs;

@@ -143,7 +143,7 @@ struct building {
 	uint64_t ip;	 /* of the next instruction */
 	uint64_t before; /* the instruction that falls through to ip; 0: a jump led to ip, or the
 			    block begins there */
-	const struct function *known; /* where the last transfer went */
+	const struct function *known; /* the function that the last call or jump went to */
 	block_counts counts;	      /* since the last step */
 	unsigned int n_insns, n_jumps;
 	struct block_step steps[MAX_STEPS];
@@ -437,7 +437,8 @@ int blocks__renew(struct blocks *blocks, struct block *block)
 struct stepping {
 	const struct block *block;
 	struct block_reach reach;
-	struct block_reach uncounted; /* the same, but the last instruction is not a step */
+	/* Like `reach`, but the last instruction is not counted as a step of the block. */
+	struct block_reach uncounted;
 	uint64_t ip;
 	unsigned int n; /* instructions that ran */
 	struct insn insn;

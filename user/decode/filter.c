@@ -11,7 +11,7 @@
 struct psb_clock {
 	struct packet_reader reader;
 	const struct rec_pt_config *pt;
-	uint64_t tsc; /* a time near all of them */
+	uint64_t tsc; /* a full TSC value near those of all PSBs (they have 56 bits of it) */
 	const uint8_t *end;
 };
 

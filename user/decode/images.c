@@ -25,7 +25,7 @@ struct opened {
 	const char *path, *build_id; /* the recording's */
 	uint64_t ino;
 	struct elf_image *image; /* NULL: it could not be opened, which was reported */
-	int error;		 /* errno */
+	int error;		 /* errno of the attempt to open it; 0: none */
 	/* The file that has this path now, if it is another one. */
 	char other_id[64];
 	uint64_t other_ino;
@@ -47,7 +47,7 @@ struct images {
 	bool is_missing_some; /* a file is missing, which was reported */
 	VEC(struct jit) jits;
 	struct elf_image *kernel; /* one for all processes; NULL: not traced, or not read yet */
-	bool kernel_failed;	  /* and the warning was printed */
+	bool kernel_failed;	  /* the kernel's image cannot be made, which was reported */
 	struct images_kept *kept;
 	struct named_image *code; /* names all code, instead of the images above; or NULL */
 };

@@ -102,7 +102,7 @@ struct pool {
 	struct region *states;
 	size_t next, head; /* the next region to decode; the region that is joined */
 	unsigned int n_waiting;
-	struct batch *spare; /* their memory is used again */
+	struct batch *spare; /* empty batches, whose memory is used again */
 	bool stop;
 };
 

@@ -220,7 +220,7 @@ struct stretch {
 	uint64_t entry_ip;
 	uint64_t start_ns, end_ns;
 	uint32_t depth;
-	uint64_t left_ns; /* as emit_unknown() has it */
+	uint64_t left_ns; /* when the goroutine had left its thread; 0: it may still run */
 };
 
 /*

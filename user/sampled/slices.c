@@ -226,8 +226,8 @@ static struct place find_caller_of_syscall(const struct view *view, const struct
 
 /* The position of the walk along the stack. */
 struct walk {
-	size_t exact;	   /* the frame after the innermost exact call */
-	size_t plain;	   /* the frame after that call and the frames that match open slices */
+	size_t exact;	   /* index of the stack frame after the innermost exact call */
+	size_t plain;	   /* the same, but also after the frames above it that match open slices */
 	bool lacks_caller; /* callers of the stack's first frame are missing */
 };
 

@@ -22,7 +22,7 @@ struct selftest {
 	char dir[PATH_MAX];
 	FILE *list;	 /* of the results, for the bundle; or NULL */
 	cJSON *array;	 /* of the results; NULL: lines are printed */
-	unsigned int *n; /* by verdict */
+	unsigned int *n; /* number of results, by verdict */
 };
 
 const char *const selftest_verdict_names[] = {

@@ -105,7 +105,7 @@ static int ui_folder__open(int folder_fd, const char *path)
 	"style-src 'self' 'unsafe-inline'; connect-src 'self' data: blob:; object-src 'none'"
 
 struct served_trace {
-	size_t index; /* N of the page's link */
+	size_t index; /* number of the trace in the page's links */
 	int fd;
 	enum packing packing;
 	struct shown_hit hit;
@@ -114,9 +114,9 @@ struct served_trace {
 struct trace_server {
 	struct http_server *http;
 	int ui_fd;
-	struct served_trace trace;	 /* without a page */
+	struct served_trace trace;	 /* the only trace, if `pages` is NULL */
 	const struct trace_pages *pages; /* NULL: it serves `trace` */
-	VEC(struct served_trace) opened; /* of pages */
+	VEC(struct served_trace) opened; /* traces of `pages` that have been requested */
 	char host[32], localhost[32];	 /* allowed values of the Host header */
 	/* "http://127.0.0.1:9001/" and "http://127.0.0.1:9001/TOKEN/trace.fxt" */
 	char root[48], url[128];

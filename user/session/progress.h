@@ -21,7 +21,8 @@ struct progress {
 	uint64_t threshold_ns; /* current; 0: none, UINT64_MAX: not learned yet */
 	struct learner learner;
 	struct mt_stats last_stats;
-	uint64_t began_ns, last_ns; /* time of progress__init(), of the last look */
+	/* Time of progress__init(); of the last progress__look(), at first the same. */
+	uint64_t began_ns, last_ns;
 };
 
 void progress__init(struct progress *progress, const struct capture_options *options);
@@ -48,8 +49,8 @@ struct status_view hit_status__view(const struct mt_stats *stats, uint64_t hits,
 struct status_view {
 	uint64_t delay_ns[3]; /* p50, p99, max */
 	uint64_t hits;
-	uint64_t let_pass; /* passed the threshold, but not the limits */
-	uint64_t stalls;   /* stalls that were counted and did not trigger */
+	uint64_t let_pass; /* passed the threshold, but a limit (mt_limits) held the hit back */
+	uint64_t stalls;   /* stalls that `watch` has counted: it does not trigger */
 	double hits_per_s;
 	uint64_t threshold_ns;
 	double percent;		  /* the threshold is this percentile; 0: it was given in ns */

@@ -23,7 +23,7 @@ struct overhead {
 	struct sample_cost cost;   /* measured before recording */
 	unsigned int hz;	   /* current rate */
 	unsigned int first_hz;	   /* rate at the start */
-	unsigned int most_hz;	   /* a higher rate looks back too little; 0: no limit */
+	unsigned int most_hz;	   /* a higher rate makes the lookback too short; 0: no limit */
 	struct sample_load seen;   /* the target's load counters at the last look */
 	struct sample_load recent; /* a decaying sum: each update halves the older load */
 	bool is_near_told;	   /* overhead__say_near() has warned */
@@ -43,9 +43,10 @@ struct stalled_threads;
 struct session {
 	const struct capture_options *options;
 	const struct session_start *start;
-	struct process process; /* as it was at the start; not set for `run` */
+	/* As it was at the start; not set for `run`, cgroups and several processes. */
+	struct process process;
 	bool has_process;
-	struct programs programs;    /* of several processes; otherwise empty */
+	struct programs programs;    /* the programs of a cgroup or of several processes */
 	struct pid_set pids;	     /* the target's processes; empty for a cgroup */
 	const struct cgroup *cgroup; /* only for cgroups; NULL: other targets */
 	struct recording *rec;	     /* receives the next snapshot */
@@ -61,11 +62,17 @@ struct session {
 	struct start_stop regions;
 	struct probes also; /* other functions whose calls are recorded (-also) */
 	struct go_waits go_waits;
-	struct stalled_threads *stalled; /* of the last stall, until they are settled; or NULL */
-	enum mt_stall_from stall_from;	 /* what -stall-thresh measures */
-	bool replaced;			 /* by other processes: is_replaced() */
-	bool has_jit_moved;		 /* jit_probe__check() has warned */
-	pid_t *mapped_by;	/* per probe: a process that maps its file; NULL: not read yet */
+	/*
+	 * The threads read at the last stall, until stall__settle_threads() has stored them;
+	 * otherwise NULL.
+	 */
+	struct stalled_threads *stalled;
+	enum mt_stall_from stall_from; /* what -stall-thresh measures */
+	/* By is_replaced(): processes have exited, and new ones have the function but no probe. */
+	bool replaced;
+	bool has_jit_moved; /* jit_probe__check() has warned */
+	/* Per probe: a process that maps its file. NULL: not needed so far. */
+	pid_t *mapped_by;
 	uint64_t look_ns;	/* time of the next check for replaced processes */
 	uint64_t snapshot_size; /* -snapshot-size, or what the threshold needs */
 	bool is_short_said;	/* a too short lookback has been reported */
@@ -185,7 +192,7 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 struct lookback_need {
 	unsigned int hz;  /* current rate */
 	uint64_t back_ns; /* lookback of the rings at this rate */
-	/* The longest time that triggers: -stall-thresh or the threshold; 0: unknown yet. */
+	/* The larger of -stall-thresh and the trigger's threshold; 0: none, or not learned yet. */
 	uint64_t threshold_ns;
 	uint64_t need_ns;   /* lookback needed: twice the threshold */
 	double clock_share; /* share of timed samples in what is written; switches are the rest */

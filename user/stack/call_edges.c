@@ -49,7 +49,7 @@ int call_edges__learn(struct call_edges *edges, const struct call_edge *edge)
 /* The functions that may be a given number of calls below the end. */
 struct step {
 	const struct function *function[STEP_MAX];
-	bool is_on_path[STEP_MAX]; /* from the beginning */
+	bool is_on_path[STEP_MAX]; /* a path from `from` in call_edges__pass() leads to it */
 	size_t n;
 };
 

@@ -26,15 +26,21 @@ enum call_kind {
 	CALL_SIGNAL,   /* the same, entered by the kernel to handle a signal */
 	CALL_KERNEL,   /* the same, entered by a syscall, an interrupt or an exception */
 	CALL_SYSCALL,  /* time in a syscall: enum syscall_reason; function is NULL */
-	CALL_UNTRACED, /* time in code that is not traced (user code if only the kernel is):
-			  `reason` is pt_event__of() if the CPU told, else 0; function is NULL */
+	/*
+	 * Time in code that is not traced (user code if only the kernel is): `reason` is the
+	 * pt_event__of() of the event that Event Trace reported, else 0; function is NULL.
+	 */
+	CALL_UNTRACED,
 	CALL_SWITCHED, /* another stack of the thread runs; function is NULL */
 	CALL_GAP,      /* the trace is broken: enum gap_reason in `reason`; function is NULL */
 	CALL_OFF_CPU,  /* the thread was on no CPU: enum off_reason in `reason`; function is NULL */
-	CALL_IN_KERNEL, /* samples: kernel code; function is NULL for the outermost, the kernel's
-			   for those in it */
-	CALL_INLINED,	/* `function` is part of its caller: which calls it made is known, not when
-			   it began or ended */
+	/*
+	 * Samples: kernel code. The outermost one stands for all of the kernel, with function NULL;
+	 * those in it are the kernel's functions.
+	 */
+	CALL_IN_KERNEL,
+	CALL_INLINED, /* `function` is part of its caller: which calls it made is known, not when
+			 it began or ended */
 	CALL_NOT_RECORDED, /* samples: no stack tells what ran there; function is NULL */
 	CALL_NO_CALLERS,   /* samples: a placeholder for callers that are missing from the stack;
 			      function is NULL */
@@ -53,7 +59,7 @@ enum call_flags {
 /* Kinds of time in the kernel. */
 enum syscall_reason {
 	SYSCALL_ANY,
-	SYSCALL_RECLAIM, /* samples: it freed memory before it got some */
+	SYSCALL_RECLAIM, /* samples: the thread freed memory so that an allocation could go on */
 };
 
 /* Why a thread was on no CPU. */
@@ -70,9 +76,9 @@ enum off_reason {
  * its place, or made a goroutine ready.
  */
 struct done_by {
-	uint32_t call; /* its index: of a CALL_OFF_CPU */
+	uint32_t call; /* index in call_tree.calls of the CALL_OFF_CPU that it caused */
 	pid_t pid, tid;
-	char comm[32]; /* a thread's, or "goroutine 18"; "Go's runtime" if none did it */
+	char comm[32]; /* the thread's; or "goroutine 18"; "Go's runtime" if no goroutine woke it */
 	uint64_t ns;   /* how much of the call's time it caused */
 	bool is_goroutine;
 	const char *in; /* of a goroutine: the function that it was in; NULL: not known */
@@ -80,10 +86,11 @@ struct done_by {
 
 /* The system call in which a blocked thread left its CPU. */
 struct waits_for {
-	uint32_t call;	  /* its index: of a CALL_OFF_CPU */
-	int syscall;	  /* its number, or MT_STOPPED_BY_SIGNAL and the like */
-	int fd;		  /* its first argument; -1: not a file descriptor */
-	const char *file; /* what the fd was at the end, owned by the recording; NULL: not known */
+	uint32_t call; /* index in call_tree.calls of the CALL_OFF_CPU */
+	int syscall;   /* its number, or MT_STOPPED_BY_SIGNAL and the like */
+	int fd;	       /* its first argument; -1: not a file descriptor */
+	/* What fd referred to at the end of the recording, which owns this; NULL: not known. */
+	const char *file;
 	pid_t owner; /* tid of the thread, in the same process, that holds the mutex the call waits
 			for; 0: not known */
 	char owner_comm[16];
@@ -110,7 +117,7 @@ struct interrupts_mark {
 
 /* The reason why a call ended without a return. */
 enum left_by {
-	LEFT_BY_UNKNOWN, /* or by a return */
+	LEFT_BY_UNKNOWN, /* the reason is not known, or the call returned */
 	LEFT_BY_THROW,	 /* a C++ exception */
 	LEFT_BY_PANIC,	 /* of Rust, of Go */
 	LEFT_BY_RAISE,	 /* of OCaml */
@@ -130,8 +137,8 @@ struct call {
 	};
 	const struct function *function;
 	uint64_t self_insns : 39; /* instructions executed in it, callees not counted */
-	uint64_t told_at_end : 1; /* the consumer took a callee that ended at the same time */
-	uint64_t told_before : 1; /* it took calls between this one and its previous sibling */
+	uint64_t told_at_end : 1; /* the last callee that the consumer took ended at end_ns */
+	uint64_t told_before : 1; /* the consumer took calls between this and the sibling before */
 	uint64_t left_by : 3;	  /* enum left_by */
 	uint64_t kind : 4;	  /* enum call_kind */
 	uint64_t flags : 8;	  /* enum call_flags */
@@ -164,8 +171,8 @@ struct unwind {
  * is not stored.
  */
 struct call_site {
-	const struct function *function; /* whose code it is */
-	const struct inlined *inlined;	 /* the innermost there; NULL: none */
+	const struct function *function; /* the one whose code contains the instruction */
+	const struct inlined *inlined;	 /* innermost inlined call that contains it; NULL: none */
 	struct source_place source;	 /* file is NULL where not known */
 };
 
@@ -175,7 +182,8 @@ struct call_sites {
 		struct call_site *site;
 	} * places; /* a hash table */
 	size_t n, n_places;
-	size_t n_known, n_inlined; /* how many have a site, and inlined code in it */
+	/* How many places have a site; how many of these sites are in inlined code. */
+	size_t n_known, n_inlined;
 };
 
 /*
@@ -192,7 +200,7 @@ struct call_tree {
 	uint32_t coroutine;
 	char coroutine_name[64];
 	VEC(struct call) calls;
-	struct call_sites sites;       /* of their call_ip; empty until somebody fills it */
+	struct call_sites sites;       /* sites of calls' call_ip; empty until they are looked up */
 	VEC(struct done_by) done_by;   /* ascending by `call`, then falling by ns */
 	VEC(struct unwind) unwinds;    /* ascending by `from` */
 	VEC(struct waits_for) waits;   /* ascending by `call` */
@@ -305,11 +313,11 @@ struct hit_mark {
 	bool in_kernel;
 	bool is_syscall;
 	/*
-	 * Arguments from the program. Those that could not be read are left out; the others keep
-	 * their numbers: "arg2".
+	 * Arguments from the program: args_read tells which of them could be read. All keep their
+	 * numbers: args[1] is "arg2".
 	 */
 	uint32_t n_args;
-	uint16_t args_read, args_signed; /* bit i: of args[i] */
+	uint16_t args_read, args_signed; /* bit i: args[i] was read; is signed */
 	uint64_t args[MT_ARGS_MAX];
 	/* The trace id of the program's request: 32 hexadecimal digits as in OpenTelemetry; or "".
 	 */

@@ -29,21 +29,21 @@ struct frame {
 	 */
 	uint64_t resume_ip;
 	/*
-	 * Ends of its last callees: of the last one that was kept (at first its own begin), and
-	 * told
+	 * When the last callee that was kept ended (at first: when this frame began), and when the
+	 * last one that goes to the consumer ended.
 	 */
 	uint64_t kept_ns, told_ns;
 	/* The outermost inlined call in which its last callee was made; NULL: none. */
 	const struct inlined *in;
 	uint32_t index;	   /* its place among the calls */
 	uint32_t unwind;   /* number of the last unwind that landed in it, from 1; 0: none */
-	uint32_t first_in; /* the first callee made in `in`; all of these are handed on together */
-	bool keeps_in;	   /* these callees are handed on with this frame, not earlier */
-	bool has_told;	   /* a callee was told since the last one that was kept */
-	bool keeps;	   /* a callee is too deep to be told: both are kept */
-	bool is_resolving; /* of a stub, while the dynamic linker binds its function */
+	uint32_t first_in; /* index of the first callee in `in`; the consumer gets these together */
+	bool keeps_in;	   /* the callees made in `in` are not handed on before this frame is */
+	bool has_told;	   /* the consumer has got callees since the last one that was kept */
+	bool keeps;	   /* a call in it is at least MAX_DEPTH deep: not handed on early */
+	bool is_resolving; /* a PLT stub's frame in which the dynamic linker's resolver runs */
 	uint8_t slack;	   /* its RET may go up to this many bytes after return_ip as well */
-	uint8_t role;	   /* enum function_role: it switches stacks; else 0 */
+	uint8_t role;	   /* enum function_role if it may switch stacks, otherwise ROLE_NONE */
 };
 
 /* True if a RET to ip, which is not 0, may be this frame's. */
@@ -63,17 +63,18 @@ static inline bool frame__is_stub(const struct frame *frame)
 struct part {
 	uint64_t start_ns;
 	uint32_t outer;	     /* the part that it is nested in, or PART_NONE */
-	uint32_t n_below;    /* frames that ran when it began */
-	uint32_t depth;	     /* of its first frame, as in its call.depth */
-	uint32_t first, end; /* its calls, with those of the parts in it */
+	uint32_t n_below;    /* number of open frames when it began: it is on top of these */
+	uint32_t depth;	     /* call.depth of its first frame */
+	uint32_t first, end; /* indices [first, end) of its calls and of those of parts in it */
 	uint32_t n_roots;
-	uint32_t last_root; /* index of the last of them */
+	uint32_t last_root; /* index of the call of the root that was found last */
 	/* If it is a segment: */
 	uint64_t end_ns;
-	enum boundary boundary; /* between the one before and it */
+	enum boundary boundary; /* between the segment before and this one */
 	struct waiting catcher; /* the frame in which the unwind to this segment landed */
-	uint32_t distance;	/* how far it is below the segment before; 0: not known */
-	bool is_unwinding;	/* the lowest frame that it shows is an unwinder's */
+	/* Frames from the lowest that the segment before showed down to `catcher`; 0: not known. */
+	uint32_t distance;
+	bool is_unwinding; /* the lowest frame that it shows is an unwinder's */
 };
 
 /*
@@ -91,8 +92,8 @@ static inline bool call__is_root(const struct call *call)
 /* The address after a call of setjmp(), where longjmp() may land while the frame lives. */
 struct landing {
 	uint64_t ip;
-	size_t depth;	 /* of the frame among those open */
-	uint32_t index;	 /* of the frame */
+	size_t depth;	 /* the frame that called setjmp() is frames.open.v[depth] */
+	uint32_t index;	 /* its frame.index; if that differs, the frame has ended */
 	bool is_taken;	 /* a longjmp() has landed there since setjmp() was called */
 	uint8_t left_by; /* enum left_by of the calls that a jump to it ends */
 	uint8_t slack;	 /* it may land up to this many bytes after ip as well */
@@ -101,23 +102,29 @@ struct landing {
 struct frames {
 	VEC(struct call) calls; /* the first FRAMES_ROOM places are for late callers */
 	VEC(struct frame) open;
-	VEC(struct part) parts;	      /* in the order of their first calls */
-	VEC(struct unwind) unwinds;   /* they refer to calls by their places */
+	VEC(struct part) parts; /* in the order of their first calls */
+	/* `from` and `to` are frame.index of calls until frames__finish(). */
+	VEC(struct unwind) unwinds;
 	VEC(struct landing) landings; /* unwinding.c; the outer frames' first */
 	struct stitcher stitcher;
-	held_vec begun, held;	/* what ran at a segment's begin, and at its end */
+	/*
+	 * The frames at the begin of a segment (memory of show_begin()); those at the end of the
+	 * last segment, until it is stitched.
+	 */
+	held_vec begun, held;
 	enum boundary boundary; /* before the next segment */
 	bool has_gap;
 	uint64_t last_gap_ns; /* if has_gap: when it ended */
-	uint32_t part;	      /* the one that runs, or PART_NONE */
-	uint32_t n_below;     /* its n_below, or 0 */
-	uint32_t n_roots;     /* of the parts that run */
+	uint32_t part;	      /* index of the running part, or PART_NONE */
+	uint32_t n_below;     /* n_below of the running part, or 0 */
+	uint32_t n_roots;     /* sum over the running part and those around it */
 	uint64_t start_ns;    /* of the segment; a nested part has its own */
 	bool failed;	      /* out of memory: nothing more is added */
 	/* For the consumer, frames.c: */
 	const struct call_consumer *consumer; /* takes calls before their tree; or NULL */
-	uint32_t n_named;		      /* unwinds may refer to calls before this place */
-	uint64_t ended_ns;		      /* when the last call ended */
+	/* Calls with a lower index must stay in place: unwinds may refer to them. */
+	uint32_t n_named;
+	uint64_t ended_ns;		/* when the last call ended */
 	const struct inlined *ended_in; /* the inlined call in which the last kept call was made */
 };
 
@@ -268,7 +275,7 @@ int frames__finish(struct frames *frames, struct call_tree *tree);
 /* The frames as they were when a switch returned to them. */
 struct frames_mark {
 	uint64_t time_ns;
-	uint64_t waits_at; /* where they continued */
+	uint64_t waits_at; /* address at which the stack continued */
 	/* Frames above the one that continues: the switch function's, and the wait's, if any. */
 	size_t n_above;
 	VEC(struct frame) top; /* the uppermost open frames */

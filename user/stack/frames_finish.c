@@ -12,7 +12,7 @@
 
 /* A call of an unwind: its index in the tree is stored in *index. */
 struct wanted {
-	uint32_t place; /* UINT32_MAX, after the last place: none */
+	uint32_t place; /* the frame.index of the call; UINT32_MAX: the end of the list */
 	uint32_t *index;
 };
 
@@ -69,14 +69,14 @@ struct pass {
 	const struct stitcher *stitcher;
 	struct call *from; /* where the calls are now; `to` is earlier in the same array */
 	struct call *to;
-	size_t in, out;		     /* next call to move; where to */
+	size_t in, out;		     /* next call in `from`; place in `to` for it */
 	uint32_t part;		     /* that contains `in` */
 	uint32_t deeper;	     /* added to each depth: frames below that were found late */
-	uint32_t outside;	     /* depth of what is before the next segment */
+	uint32_t outside;	     /* depth of a gap or wait before the next segment */
 	uint32_t n_joined;	     /* of the next calls, how many continue calls on the path */
 	uint32_t last;		     /* index of the call that was taken last */
-	const struct wanted *wanted; /* the next one */
-	size_t segment;		     /* the next one */
+	const struct wanted *wanted; /* the next call whose new index is wanted */
+	size_t segment;		     /* index of the next segment among the placements */
 	VEC(int64_t) runs;	     /* depth of each run's first segment */
 	VEC(uint32_t) path;
 };

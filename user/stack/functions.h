@@ -19,7 +19,7 @@ enum function_role {
 	ROLE_GETCONTEXT, /* by setcontext() */
 	ROLE_RESOLVER,	 /* of lazy binding: jumps to the function that it has found */
 	ROLE_START,	 /* where the kernel begins a program */
-	ROLE_LINKER,	 /* nameless code of the dynamic linker: may be one of these two */
+	ROLE_LINKER,	 /* nameless code of the dynamic linker, maybe a RESOLVER or START */
 	ROLE_FIND_FDE,	 /* the unwinder asks it for each frame that it looks at: unwinding.c */
 	ROLE_MAY_SWITCH, /* its code may switch to another stack */
 	ROLE_SWITCH,	 /* it switches to another stack */
@@ -64,7 +64,7 @@ struct function_cache {
 		uint64_t ip;
 		const struct function *function; /* NULL: nothing is cached here */
 		bool is_entry;
-		uint8_t role; /* enum function_role, of an entry */
+		uint8_t role; /* enum function_role if is_entry, otherwise ROLE_NONE */
 	} places[FUNCTION_CACHE_SIZE];
 };
 

@@ -33,7 +33,7 @@ struct candidate {
 	uint32_t wait;
 	uint32_t lowest;   /* its call that is the resumed stack's call number n_below */
 	uint32_t n_below;  /* this many of the resumed stack's first calls are below all it shows */
-	uint32_t n_agreed; /* return addresses */
+	uint32_t n_agreed; /* number of return addresses that are the same in both */
 };
 
 typedef VEC(struct call) call_vec;

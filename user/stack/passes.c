@@ -22,7 +22,7 @@ typedef VEC(struct coroutine *) coroutine_vec;
 
 /* Tells how well a parked coroutine matches. */
 struct likeness {
-	struct coroutine *coroutine; /* NULL: none, or several that are different below */
+	struct coroutine *coroutine; /* NULL: none matches, or several with different callers do */
 	struct fit fit;
 	bool has_waited; /* it waits where it was left, and has not run since */
 };
@@ -295,8 +295,12 @@ struct callers {
 	struct held frames[MAX_FRAMES];
 	size_t above[MAX_FRAMES], depth[MAX_FRAMES];
 	size_t n;
-	size_t n_found, found; /* shortest ways to what ran before the gap; end of the last */
-	size_t end;	       /* whose callers they are: in stitcher.ends */
+	/*
+	 * n_found: shortest paths to a function that ran before the gap; found: index of the last
+	 * such function.
+	 */
+	size_t n_found, found;
+	size_t end; /* index in stitcher.ends: the stack whose callers are searched */
 };
 
 /* True if an earlier end has a frame of this function, which may still be running. */

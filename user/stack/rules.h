@@ -18,13 +18,15 @@ struct event {
 	const struct rule_group *group; /* of the rule; NULL: no rule has been tried */
 	/* At branch.to. */
 	const struct function *function; /* NULL: no code is known */
-	bool is_entry;			 /* its first instruction */
+	bool is_entry;			 /* branch.to is its first instruction */
 	struct frame *outer;		 /* the frame to whose call a RET returns */
-	/* Set by the condition, if the event is about one. */
+	/* Set by rule.holds() if the event needs them. */
 	struct frame *frame;
 	struct coroutine *coroutine;
 	struct departure by;
-	/* It only corrected the state: the branch is classified again, by the rules after it. */
+	/*
+	 * The event only corrected the state: the rules after this one classify the branch again.
+	 */
 	bool again;
 };
 

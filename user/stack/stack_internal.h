@@ -40,12 +40,14 @@ struct coroutine {
 	uint8_t state;	   /* enum coroutine_state */
 	uint8_t slack;	   /* it may also go on up to this many bytes after waits_at */
 	bool is_goroutine;
-	size_t n_bare; /* the scheduler's: frames.parts.n when it began without callers */
+	size_t n_bare; /* Go's scheduler: frames.parts.n when leave_system() last began a segment */
 	/* OCaml's: coroutines.c. */
 	bool is_fiber;
-	struct coroutine *parent;    /* that waits for it; NULL while a handler keeps the fiber */
-	struct coroutine *child;     /* that it waits for */
-	struct coroutine *performed; /* the last that was kept when its handler was called */
+	/* The coroutine that waits for this one; NULL while a handler keeps this fiber. */
+	struct coroutine *parent;
+	struct coroutine *child; /* the coroutine that this one waits for */
+	/* The fiber that was suspended last for an effect that this one handles. */
+	struct coroutine *performed;
 	/*
 	 * It runs after a gap, and it is not known which coroutine it is. It began at began_at;
 	 * 0: it ran when the gap ended.
@@ -54,8 +56,8 @@ struct coroutine {
 	bool is_rootless; /* no coroutine was found for it: its outer callers are unknown */
 	uint64_t began_at;
 	unsigned int generation; /* numbers the stacks as they begin; only tests read it */
-	/* If it is parked: */
-	held_vec pending; /* frames */
+	/* If it is parked, that is, from before a gap: */
+	held_vec pending; /* its frames at the gap, with the callers that earlier segments showed */
 	uint64_t left_ns; /* if no frame is open: when it was last seen */
 };
 
@@ -114,7 +116,8 @@ enum stack_pass {
 	PASS_COROUTINES = 1 << 1, /* which coroutine from before a gap goes on after it */
 	PASS_STITCHING = 1 << 2,  /* frames on both sides of a gap are the same */
 	PASS_HIT_STACKS = 1 << 3, /* stack__anchor(): callers that no branch shows */
-	PASS_CALLERS = 1 << 4,	  /* the same, found in the code; only at the end of the trace */
+	/* Callers that no branch shows, found in the code; only at the end of the trace. */
+	PASS_CALLERS = 1 << 4,
 };
 
 struct stack {
@@ -146,11 +149,11 @@ struct stack {
 		uint32_t frame; /* its index in the file's order */
 		const struct function *handler;
 	} aborted;
-	/* unwinding.c: how many frames the running unwinding has looked at. */
+	/* unwinding.c: the running phase of unwinding, as in _Unwind_RaiseException_Phase2(). */
 	struct {
-		uint32_t phase,
-			unwinder; /* indices of the frames that look: the phase and its caller */
-		uint32_t n;	  /* 0: none */
+		/* Indices of the phase's frame, and of its caller's. */
+		uint32_t phase, unwinder;
+		uint32_t n; /* how many frames the phase has looked at; 0: no phase runs */
 	} steps;
 	/* OCaml: caml_resume() has jumped to the function that returns in its fiber. */
 	bool is_resuming;

@@ -42,18 +42,18 @@ bool held__is_outermost(const struct held *held);
 /* The match of two stacks: b[k] is a[k + offset], for as many frames as agree. */
 struct fit {
 	int64_t offset;
-	size_t first;	  /* the lowest of b that has one in a */
-	size_t n_agreed;  /* from there on */
+	size_t first;	  /* index of the lowest frame of b that has a counterpart in a */
+	size_t n_agreed;  /* how many frames agree, from b[first] on */
 	size_t n_changed; /* above those: frames of a that have ended, and of b that have begun */
-	size_t distance;  /* between the tops */
-	bool is_certain;  /* a return shows it, or a function that runs once */
+	size_t distance;  /* how many frames the tops of a and b are apart */
+	bool is_certain;  /* several frames agree, or one that runs once, or an unwind shows it */
 };
 
 /* The boundary between a segment and the one before it. */
 enum boundary {
 	BOUNDARY_GAP,
-	BOUNDARY_LONG,	  /* much may have happened meanwhile */
-	BOUNDARY_WAIT,	  /* another stack has run, and has gone to where this one waited */
+	BOUNDARY_LONG,	  /* a gap between snapshots, or outside of -start/-stop or -filter */
+	BOUNDARY_WAIT,	  /* this stack only waited while others ran, and goes on from there */
 	BOUNDARY_SETTLED, /* a gap, and no more evidence will come: the most likely match is taken
 			   */
 	BOUNDARY_UNWIND,  /* no gap: an unwind went below all that the segment before showed */
@@ -86,7 +86,7 @@ struct call_edge {
 /* Zero-initialised is empty. */
 struct call_edges {
 	VEC(struct call_edge) all;
-	struct hash_index index; /* by the callee, and by both */
+	struct hash_index index; /* finds an edge by its callee, and by callee and caller */
 };
 
 void call_edges__fini(struct call_edges *edges);
@@ -113,7 +113,8 @@ struct placement {
 	uint32_t run;
 	bool joins;	   /* its run has segments before it */
 	uint32_t n_joined; /* number of its first frames that ran before it */
-	int64_t base; /* depth of the first of them, from where the run's first segment began */
+	/* Depth of the segment's first frame, relative to that of its run's first segment. */
+	int64_t base;
 };
 
 #define RUN_NONE UINT32_MAX
@@ -121,8 +122,9 @@ struct placement {
 /* Segments that continue one stack. Segments of other runs may be between them. */
 struct run {
 	held_vec below; /* callers that only later segments showed; the outermost is last */
-	uint32_t outer; /* the run that it is on, or RUN_NONE */
-	int64_t base;	/* depth of its outermost frame on that */
+	uint32_t outer; /* the run on whose frames this run is, or RUN_NONE */
+	/* Depth of its outermost frame, relative to that of the first segment of `outer`. */
+	int64_t base;
 	/* The frames that its first segment began with, and that segment's placement. */
 	held_vec begun;
 	uint32_t placement;
@@ -134,11 +136,12 @@ struct run {
 /* A run that the next segment may continue. */
 struct stitched {
 	uint32_t run;
-	held_vec stack;	  /* at the end of its last segment */
-	int64_t base;	  /* depth of the first of them */
-	uint32_t owner;	  /* the run that callers of all of them belong to */
-	bool is_old;	  /* much may have happened since */
-	uint64_t left_ip; /* return address of what its top called; 0: not known */
+	held_vec stack; /* the frames that were open when its last segment ended */
+	/* Depth of stack.v[0], relative to the first frame of the run's first segment. */
+	int64_t base;
+	uint32_t owner;	  /* the run that gets callers found below stack.v[0] */
+	bool is_old;	  /* a long gap (BOUNDARY_LONG) has followed */
+	uint64_t left_ip; /* where its top frame continues when its callee returns; 0: not known */
 };
 
 /* The address at which frame `at` goes on when its callee returns; 0: not known. */
@@ -159,13 +162,14 @@ struct stitcher {
 		*/
 	struct unwinding {
 		bool is_followed;
-		uint32_t placement, run; /* of the segment that began it */
-		uint64_t pad;		 /* the last landing pad that it has reached; 0: none */
-	} unwinding;			 /* since the last gap: stitch.c */
-	held_vec view;			 /* memory of look() */
-	held_vec shown;			 /* memory of lie_on() */
-	bool failed;			 /* out of memory: what it says is not complete */
-	struct call_edges edges;	 /* of frames that did not return */
+		/* Indices of the segment, and of its run, in which the unwinding was seen first. */
+		uint32_t placement, run;
+		uint64_t pad;	 /* the last landing pad that it has reached; 0: none */
+	} unwinding;		 /* one under way at the last gap: stitch.c */
+	held_vec view;		 /* the result of look(), until its next call */
+	held_vec shown;		 /* memory of lie_on() */
+	bool failed;		 /* out of memory: what it says is not complete */
+	struct call_edges edges; /* of frames that did not return */
 };
 
 /* A frame that waits to go on: in stitcher.ends[end].stack. */
@@ -178,11 +182,14 @@ struct waiting {
 struct beginning {
 	struct held_stack frames;
 	enum boundary boundary;
-	/* After an unwind: the frame that it was to. The first n_roots of `frames` are below that.
+	/*
+	 * After an unwind: the frame in which it landed, whose index in `frames` is n_roots: the
+	 * frames before it are its callers.
 	 */
 	struct waiting catcher;
 	size_t n_roots;
-	uint32_t distance; /* of that frame below all that the one before showed; 0: not known */
+	/* Frames from the lowest that the segment before showed down to `catcher`; 0: not known. */
+	uint32_t distance;
 	/* The outermost frame is an unwinder's: frames do not tell one exception from another. */
 	bool is_unwinding;
 };

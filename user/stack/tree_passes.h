@@ -48,7 +48,7 @@ struct inline_pass {
 	VEC(struct inline_slice) slices; /* in the order of their places */
 	VEC(struct inline_level) path;
 	struct call_tree *tree;
-	uint32_t above; /* what is added to a call's depth for its level's number */
+	uint32_t above; /* path.v[call.depth + above] is the level of a call */
 	uint32_t at;	/* the call that the walk has reached */
 	bool failed;	/* out of memory */
 };

@@ -16,7 +16,7 @@ struct stack;
 
 struct unwinder {
 	enum left_by left_by;
-	/* It continues what an earlier one began, after a clean-up. */
+	/* It continues an unwinding that another one began, after a clean-up: _Unwind_Resume(). */
 	bool resumes;
 };
 
@@ -29,8 +29,8 @@ bool unwinder__throws(const struct function *function);
 struct departure {
 	struct frame *frame; /* the outermost unwinder that ends; NULL: none */
 	enum left_by left_by;
-	bool resumes;		/* it continues what an earlier one began */
-	struct frame *resuming; /* the innermost unwinder, if that one resumes */
+	bool resumes;		/* `frame` continues an unwinding that another one began */
+	struct frame *resuming; /* the innermost unwinder, if it continues an unwinding */
 };
 
 /* Searches the frames above `stop` (NULL: all frames) for the names of unwinders. */

@@ -277,7 +277,7 @@ static bool read_numbers(const char *dir, const char *name, long long *a, long l
 /* The process's cgroup for that controller: mount point and path. */
 struct group {
 	char mount[PATH_MAX], path[PATH_MAX];
-	char dir[2 * PATH_MAX]; /* both, of the group or of one above */
+	char dir[2 * PATH_MAX]; /* `mount` and `path` joined, or the directory of a cgroup above */
 	bool is_v2;
 };
 

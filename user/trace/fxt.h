@@ -70,7 +70,7 @@ void fxt__event(struct fxt *fxt, enum fxt_event_type type, uint64_t last,
 
 /* A begin, encoded once, that is written many times with other times, threads and numbers. */
 struct fxt_template {
-	uint32_t generation; /* of the string table */
+	uint32_t generation; /* string_table.generation at which it was made */
 	uint8_t n_words;     /* 0: none has been made */
 	uint8_t n_numbers;
 	uint8_t at[FXT_TEMPLATE_NUMBERS];    /* the word of each number */

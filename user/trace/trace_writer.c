@@ -57,7 +57,7 @@ struct trace_writer {
 	struct fxt *fxt;
 	struct trace_options options;
 	struct trace_totals totals;
-	pid_t n_coroutines; /* written */
+	pid_t n_coroutines; /* number of coroutines that have got a track */
 	int named_cpu;	    /* 1 + the CPU whose track was named last */
 	VEC(struct hit_track) hit_tracks;
 	VEC(struct hit_thread) hit_threads;

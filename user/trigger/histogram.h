@@ -16,13 +16,13 @@ struct mt_stats {
 	uint64_t triggers;   /* hits and stalls that triggered, including the dropped ones */
 	uint64_t dropped;    /* triggers lost: the ring buffer was full */
 	uint64_t unarmed;    /* passed the threshold while not armed, or began before the arming */
-	uint64_t let_pass;   /* passed the threshold while armed, but not the limits */
+	uint64_t let_pass;   /* passed the threshold while armed, but a limit held them back */
 	uint64_t unmeasured; /* delay or duration unknown: no room, too deep, or interrupt */
 	uint64_t stalls;     /* with count_only: stalls of at least limits.stall_thresh_ns */
 	uint64_t evicted;    /* with by_key: requests evicted from the full map */
 	uint64_t restarted;  /* with by_key: requests that began again before they ended */
 	uint64_t keyless;    /* with by_key: hits whose key could not be read */
-	uint64_t missed;     /* times that the kernel did not run the program */
+	uint64_t missed;     /* runs of BPF programs that the kernel skipped: recursion_misses */
 	uint64_t max_ns;     /* largest delay or duration so far */
 	uint64_t sum_ns;     /* sum of all delays or durations */
 	uint64_t hist[MT_HIST_BUCKETS];
@@ -60,7 +60,7 @@ struct learner {
 	double percent;
 	uint64_t needed;		/* values needed for a threshold */
 	uint64_t learned;		/* values so far */
-	double counts[MT_FINE_BUCKETS]; /* weighted counts */
+	double counts[MT_FINE_BUCKETS]; /* counts of values, of which older ones weigh less */
 	uint64_t last[MT_FINE_BUCKETS]; /* the histogram at the last update */
 };
 

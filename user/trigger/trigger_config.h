@@ -69,7 +69,10 @@ struct trigger_config {
 	 * trigger__attach_clock().
 	 */
 	enum mt_stall_from stall_from;
-	/* The caller answers questions: mt_hit__is_question(). */
+	/*
+	 * A stall of a call is first handed on as a question: mt_hit__is_question(). The caller
+	 * answers it by trigger__answer(), without which the stall does not trigger.
+	 */
 	bool stall_asks;
 	/*
 	 * The source traces the target with ptrace(2), so a traced thread is not taken for a

@@ -17,7 +17,7 @@ struct ring_buffer;
 struct hit_ring {
 	struct ring_buffer *ring;
 	struct mt_hit *next; /* receives the next hit; NULL once it is filled */
-	uint8_t *stack;	     /* of the last hit */
+	uint8_t *stack;	     /* copied with the hit that was read last */
 	size_t stack_size, stack_max;
 };
 

@@ -7,7 +7,7 @@
 enum account_part {
 	ACCOUNT_CPU,		 /* it ran, in code that is known */
 	ACCOUNT_INTERRUPTS,	 /* it had a CPU, but that ran interrupts and softirqs */
-	ACCOUNT_RECLAIM_CPU,	 /* it freed memory before it got some, on the CPU */
+	ACCOUNT_RECLAIM_CPU,	 /* on the CPU, it freed memory so that an allocation could go on */
 	ACCOUNT_RECLAIM_BLOCKED, /* it was blocked while it freed memory */
 	ACCOUNT_BLOCKED,	 /* it waited for something */
 	ACCOUNT_RUNNABLE,	 /* woken, waiting for a CPU */
@@ -30,7 +30,7 @@ enum cause_kind {
 	CAUSE_CPU,	  /* code of a function, and of what it calls */
 	CAUSE_KERNEL,	  /* as CAUSE_CPU, but most of it is the kernel's code */
 	CAUSE_BLOCKED,	  /* it waited for something */
-	CAUSE_RECLAIM,	  /* it freed memory before it got some */
+	CAUSE_RECLAIM,	  /* it freed memory so that an allocation could go on */
 	CAUSE_INTERRUPTS, /* its CPU ran interrupts and softirqs */
 	CAUSE_WAITING,	  /* ready to run, without a CPU */
 	CAUSE_THROTTLED,

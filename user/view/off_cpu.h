@@ -23,8 +23,8 @@
 
 /* The time of one wait, or by one name. */
 struct off_cpu_sum {
-	const struct waits_for *wait; /* the first with this text */
-	const struct done_by *by;     /* the longest with this name */
+	const struct waits_for *wait; /* in off_cpu.waits: the first wait with this text */
+	const struct done_by *by;     /* in off_cpu.names: the longest entry with this name */
 	uint64_t ns;
 };
 

@@ -30,11 +30,12 @@ struct pattern_entry {
 /* A cause of several captures. */
 struct pattern {
 	enum cause_kind kind;
-	char *of;			   /* with '*' for parts that differ; NULL: not known */
+	/* What was waited for, or who took the CPU ('*' for parts that differ); NULL: not known. */
+	char *of;
 	VEC(struct pattern_frame) path;	   /* outermost first */
 	VEC(struct pattern_entry) entries; /* largest first */
 	size_t n_main;			   /* captures that have it as their largest cause */
-	uint64_t lost_ns, median_ns;	   /* of all entries */
+	uint64_t lost_ns, median_ns;	   /* sum, and median, of the time lost in each entry */
 	uint64_t first_ms, last_ms;	   /* since 1970; 0: unknown */
 	VEC(const char *) hosts;	   /* each once */
 };

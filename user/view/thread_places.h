@@ -31,7 +31,7 @@ struct thread_place {
 						*/
 	pid_t owner;			       /* it waits for this thread's mutex; 0: not known */
 	size_t first_name, n_names;	       /* in names, the innermost function first */
-	bool is_whole;			       /* the last is the outermost */
+	bool is_whole;			       /* the last name is the outermost function */
 };
 
 struct thread_places {

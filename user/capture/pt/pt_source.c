@@ -99,8 +99,9 @@ struct pt_ring_config {
 	uint64_t pt_config;
 	size_t aux_size;
 	enum pt_freeze freeze;
-	bool from_exec;		     /* record from the process's execve on, not before */
-	const uint32_t *tracepoints; /* id per probe, see uprobe_group; NULL: not shared */
+	bool from_exec; /* record from the process's execve on, not before */
+	/* Per probe: id of its shared tracepoint (uprobe_group); NULL: probes are not shared. */
+	const uint32_t *tracepoints;
 };
 
 struct pt_ring {
@@ -291,7 +292,7 @@ struct source {
 	struct source_config config;
 	struct pt_pmu pmu;
 	struct pt_ring_config ring_config;
-	/* If there may be several rings: the probes that they share, and the probes' ids. */
+	/* If there may be several rings: the probes that they share, and their tracepoints' ids. */
 	VEC(struct tracefs_probe *) tracefs;
 	VEC(uint32_t) tracepoints;
 	/* The spools of rings that were closed when their threads ended. */

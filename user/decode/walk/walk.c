@@ -151,8 +151,8 @@ static struct clock clock_of(const struct pt_time *time)
 
 /* An MTC before a packet of the run. */
 struct mtc {
-	const uint8_t *at; /* NULL: there has been none */
-	bool is_of_run;	   /* a packet of the run came after one */
+	const uint8_t *at; /* the last MTC read; NULL: none */
+	bool is_of_run;	   /* a packet of the run came after an MTC */
 	struct pt_time time;
 };
 
@@ -195,7 +195,7 @@ struct run_reader {
 	bool skd007;
 	struct clock clock;
 	uint64_t last_ip;
-	struct pt_time *time; /* complete, after the last MTC */
+	struct pt_time *time; /* the whole time state as of the last MTC; `clock` is newer */
 	bool has_mtc;
 };
 

@@ -25,7 +25,7 @@ static const char *const kind_names[] = {
 #define N_KINDS (sizeof(kind_names) / sizeof(kind_names[0]))
 
 struct search {
-	enum mt_file_kind kind; /* of the descriptor */
+	enum mt_file_kind kind; /* kind of file of the call's descriptor; MT_FILE_ANY: any */
 	probe_fn fn;
 	void *ctx;
 	size_t n;

@@ -20,7 +20,7 @@ struct walk {
 	struct mt_value *value;
 	char *why;
 	uint32_t n_members;    /* that have been looked at */
-	bool is_first_of_many; /* the BTF of other files is not read */
+	bool is_first_of_many; /* the section has BTF of several files: only the first is read */
 };
 
 static int refuse(struct walk *walk, const char *what, const char *name)

@@ -112,7 +112,7 @@ static bool read_func(const struct go_table *go, uint64_t index, struct go_func 
  */
 struct pc_values {
 	const uint8_t *at, *end;
-	uint64_t from, to; /* the addresses of the value */
+	uint64_t from, to; /* `value` holds for addresses in [from, to) */
 	uint32_t value;
 	bool has_begun;
 };

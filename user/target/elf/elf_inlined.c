@@ -63,10 +63,10 @@ struct body_range {
 
 struct inline_unit {
 	const char *die; /* Dwarf_Die.addr */
-	bool has_scopes; /* these have been read: */
+	bool has_scopes; /* `scopes` and `functions` have been read */
 	struct scope *scopes;
 	VEC(struct scoped) functions; /* ascending by die */
-	bool has_bodies;	      /* and these: */
+	bool has_bodies;	      /* `bodies` and `ranges` have been read */
 	VEC(struct inline_body) bodies;
 	VEC(struct body_range) ranges; /* ascending by start */
 };
@@ -87,7 +87,7 @@ struct inlined_chunk {
 struct inline_tables {
 	struct elf_image *image;
 	void *units;	 /* a tsearch() tree of struct inline_unit */
-	void *functions; /* and of struct inline_function */
+	void *functions; /* a tsearch() tree of struct inline_function */
 	struct inlined_chunk *calls;
 	uint64_t budget; /* bytes of entries that may still be walked over */
 };

@@ -10,7 +10,7 @@ struct inlined {
 	const struct function *function; /* FUNCTION_INLINED */
 	const struct inlined *outer;	 /* the inlined call that this one is made in, or NULL */
 	struct source_place call;	 /* the place of the call; file is NULL where not known */
-	unsigned int depth;		 /* how many are around it */
+	unsigned int depth;		 /* number of inlined calls that contain it */
 };
 
 /*

@@ -31,7 +31,7 @@ typedef VEC(struct elf_extent) elf_extent_vec;
 /* A function, or a part of one, that .eh_frame describes. */
 struct elf_frame {
 	uint64_t start, end;
-	uint64_t lsda; /* the table of its call sites; 0: absent */
+	uint64_t lsda; /* address of its table of call sites; 0: absent */
 };
 typedef VEC(struct elf_frame) elf_frame_vec;
 
@@ -111,7 +111,7 @@ struct elf_image {
 	struct elf_separate *alt;      /* the file that dwz moved shared debug info to */
 	struct elf_debug *debug;       /* of elf_lines.c */
 	bool has_debug;		       /* debug has been looked for */
-	struct elf_debug *located;     /* the same with locations of variables; NULL: not read */
+	struct elf_debug *located;     /* as `debug`, with locations of variables; NULL: not read */
 	pthread_mutex_t source_lock;   /* protects debug, located, places and their contents */
 	VEC(struct source_place *) places; /* lines of functions that were looked up */
 };
@@ -236,9 +236,12 @@ struct inline_tables;
 struct elf_debug {
 	Elf *elf; /* separate from image->elf, because libdw decompresses sections in place */
 	Dwarf *dwarf;
-	Dwarf *alt;		      /* shared debug info that dwz moved, or NULL */
-	void *headers;		      /* of the sections, as in the file, if locations are hidden */
-	VEC(struct unit_range) units; /* ascending by start */
+	Dwarf *alt; /* shared debug info that dwz moved, or NULL */
+	/*
+	 * Copy of the original section headers if sections of locations are hidden; otherwise NULL.
+	 */
+	void *headers;
+	VEC(struct unit_range) units;  /* ascending by start */
 	struct inline_tables *inlines; /* of elf_inlined.c; NULL until they are asked for */
 };
 

@@ -99,10 +99,10 @@ struct runtime {
 	const char *language;
 	/* Patterns (fnmatch(3)) of the base names of the program's file, and of its library. */
 	const char *programs[MAX_PATTERNS], *library;
-	const char *symbol;  /* of a program that has another name */
+	const char *symbol;  /* shows that a program of another name is this runtime */
 	const char *names;   /* how its functions get names in stacks; NULL: they cannot */
 	const char *usdt;    /* the probe that each call hits, if the interpreter has it */
-	const char *if_usdt; /* an additional requirement, or NULL */
+	const char *if_usdt; /* what `usdt` requires, as appended to the hint; or NULL */
 };
 
 static const struct runtime runtimes[] = {

@@ -248,7 +248,7 @@ int jit_image__map(struct elf_image *jit, uint64_t start, uint64_t len, struct c
 /* Makes an image's functions of the kernel's symbols. */
 struct symbol_reader {
 	struct elf_image *image;
-	const char *module;    /* the last one's name, kept */
+	const char *module;    /* name of the last symbol's module, kept in the image; NULL: none */
 	const char *module_at; /* in the text: a module's symbols are adjacent */
 	size_t module_len;
 	uint32_t unit;

@@ -31,10 +31,10 @@ enum cfi_kind {
 	CFI_SAME,	    /* the register still has the caller's value */
 	CFI_UNDEFINED,	    /* the value is lost; for the return address: the outermost frame */
 	CFI_AT_CFA,	    /* in memory, `offset` from the CFA */
-	CFI_CFA_PLUS,	    /* the CFA and `offset` */
+	CFI_CFA_PLUS,	    /* the value is the CFA plus `offset` */
 	CFI_REGISTER_PLUS,  /* in another register; for the CFA: that register plus `offset` */
 	CFI_AT_EXPRESSION,  /* in memory, where the expression says */
-	CFI_EXPRESSION,	    /* what the expression gives */
+	CFI_EXPRESSION,	    /* the value is the result of the expression */
 	CFI_NOT_UNDERSTOOD, /* in a register that this machine does not have */
 };
 
@@ -50,7 +50,7 @@ struct cfi_rule {
 struct cfi_row {
 	struct cfi_rule cfa;
 	struct cfi_rule registers[CFI_REGISTERS];
-	bool is_signal; /* the kernel calls it: what it "returns" to has not called */
+	bool is_signal; /* a signal frame: its caller was interrupted, and did not call */
 };
 
 /* False if vaddr is not described, or the description is invalid. Any number of threads may ask. */
@@ -59,7 +59,7 @@ bool cfi__find(struct elf_image *image, uint64_t vaddr, struct cfi_row *row);
 /* The registers of one frame, and access to the memory of its thread. */
 struct cfi_frame {
 	uint64_t registers[CFI_REGISTERS];
-	uint32_t known; /* a bit per register */
+	uint32_t known; /* bit i: registers[i] is known */
 	bool (*read)(void *ctx, uint64_t address, uint64_t *word);
 	void *ctx;
 };

@@ -115,7 +115,7 @@ struct frame_section {
 	uint64_t addr;
 	Dwarf_Off cie;	  /* offset of the CIE that the members below are from */
 	uint8_t encoding; /* of the addresses in its FDEs */
-	uint8_t lsda;	  /* of the call sites' table's address; DW_EH_PE_omit: none */
+	uint8_t lsda;	  /* encoding of the LSDA's address in FDEs; DW_EH_PE_omit: none */
 	bool is_sized;	  /* its FDEs give the length of their augmentation data */
 };
 

@@ -57,7 +57,7 @@ struct lsda {
 /* Calls in [start, end). */
 struct lsda_site {
 	uint64_t start, end;
-	uint64_t pad; /* where an exception out of them goes; 0: through */
+	uint64_t pad; /* where an exception from these calls lands; 0: it passes to the caller */
 };
 
 /*

@@ -250,7 +250,7 @@ struct flow {
 	size_t size;
 	const struct ocaml_note
 		*note; /* believed more than the code; NULL: not about this function */
-	int32_t slot;  /* its offset in the domain's state */
+	int32_t slot;  /* offset from %r14 of the pointer to the innermost trap frame */
 	bool has_slot, failed;
 	uint32_t *chains; /* of each byte of the code */
 	VEC(struct chain) nodes;

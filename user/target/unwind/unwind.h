@@ -41,7 +41,7 @@ struct unwind_start {
  */
 struct unwound {
 	VEC(uint64_t) ips;
-	bool is_whole; /* the last is in the thread's outermost frame */
+	bool is_whole; /* the last of `ips` is in the thread's outermost frame */
 	bool is_cut;   /* further callers are beyond the end of the copy */
 };
 
