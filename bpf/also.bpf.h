@@ -14,7 +14,7 @@
 const volatile bool also_at_entry;
 /* True if on_also_return is attached to each returning instruction, not as a uretprobe. */
 const volatile bool also_by_insn;
-/* Like by_goroutine, for these functions: calls belong to goroutines, not to threads. */
+/* Like by_goroutine, for the functions of -also: their calls belong to goroutines, not threads. */
 const volatile bool also_by_goroutine;
 
 struct {

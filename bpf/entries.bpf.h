@@ -39,7 +39,7 @@ static __always_inline void log_entry(const struct pt_regs *ctx, const struct pa
 	if (!entry)
 		return;
 	entry->end_ns = end_ns;
-	entry->kind = passed->place->in_kernel && !passed->place->is_breakpoint ? MT_ENTRY_SYSCALL
+	entry->kind = passed->place->in_kernel && !passed->place->is_breakpoint ? MT_ENTRY_KERNEL
 										: MT_ENTRY_HIT;
 	entry->goroutine = by_goroutine ? goroutine_of(ctx) : 0;
 	if (by_goroutine)

@@ -49,7 +49,7 @@ struct {
 struct since {
 	u64 ns;	    /* 0: not known */
 	u64 off_ns; /* off_cpu_ns() at that time */
-	u64 key;    /* of the request */
+	u64 key;    /* with -key: the key of the request; otherwise 0 */
 	u32 tid;    /* the thread if it may differ from the current one; otherwise 0 */
 };
 
@@ -65,7 +65,7 @@ struct passed {
 	u64 key;
 	u32 since_tid;
 	u32 reason;
-	u32 arming;	/* set by fire() */
+	u32 arming;	/* set by take_arming() when the hit triggers; until then 0 */
 	bool at_return; /* a call has returned: the registers have its result */
 };
 
@@ -124,7 +124,7 @@ static __always_inline void take_registers(const struct pt_regs *ctx, struct mt_
 	hit->r15 = ctx->r15;
 }
 
-/* Reads the CPU's last branch records; needs Linux 5.16. */
+/* True if each hit that triggers gets the CPU's last branch records; needs Linux 5.16. */
 const volatile bool take_branches;
 
 static __always_inline void take_last_branches(struct mt_hit *hit)
@@ -218,7 +218,7 @@ static __always_inline bool take_arming(struct mt_counters *stats, struct passed
 		return false;
 	}
 	freezer->frozen = passed->arming = found;
-	freezer->frozen_ns = last_trigger_ns = passed->time_ns;
+	freezer->frozen_ns = passed->time_ns;
 	add_one(&stats->triggers);
 	return true;
 }
@@ -234,8 +234,10 @@ static __always_inline struct mt_hit *reserve_hit(struct mt_counters *stats,
 		bpf_ringbuf_reserve(&hits, sizeof(*hit) + (u64)copy_pieces * MT_COPY_PIECE, 0);
 	volatile struct mt_freezer *freezer;
 
-	if (hit)
+	if (hit) {
+		last_trigger_ns = passed->time_ns;
 		return hit;
+	}
 	add_one(&stats->dropped);
 	freezer = freezer_state();
 	if (freezer)

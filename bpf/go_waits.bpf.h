@@ -47,7 +47,7 @@ struct go_stack_log park_stacks SEC(".maps");
 
 __u64 last_park;      /* the number of the latest entry in park_log */
 __u64 n_ready;	      /* entries ever written to ready_log */
-__u64 n_go_wait_hits; /* hits of these probes */
+__u64 n_go_wait_hits; /* hits of the probes on gopark(), ready() and execute() */
 
 /* At a function's entry, a walk by frame pointers skips the caller, whose address is at [sp]. */
 static __always_inline u32 walk_from_entry(struct pt_regs *ctx, struct mt_go_stack *at)

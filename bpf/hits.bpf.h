@@ -24,10 +24,10 @@ const volatile bool has_delay_thresh;
 const volatile bool count_only;
 const volatile bool conditional_entries;
 const volatile bool returns_by_insn;  /* on_return is attached to each returning instruction */
-const volatile bool measure_duration; /* the time from entry to return decides */
-const volatile bool measure_mark;     /* the time since mtbpf_mark_start() decides */
+const volatile bool measure_duration; /* threshold_ns is for the time from entry to return */
+const volatile bool measure_mark;     /* threshold_ns is for the time since mtbpf_mark_start() */
 const volatile bool stop_triggers;    /* the end of a region is a hit */
-const volatile bool measure_region;   /* the length of the region decides */
+const volatile bool measure_region;   /* threshold_ns is for the length of the region */
 const volatile bool pauses;	      /* Intel PT is resumed at -start and paused at -stop */
 /* The target's CLOCK_MONOTONIC minus ours: time_namespaces(7). */
 const volatile __u64 mark_offset_ns;

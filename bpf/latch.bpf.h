@@ -19,13 +19,13 @@ struct open_call {
 	u64 sp; /* at the entry probe */
 	u64 sequence;
 	u64 ip;	    /* of the entry probe */
-	u64 off_ns; /* off_cpu_ns() at that time */
+	u64 off_ns; /* off_cpu_ns() at entry_ns */
 };
 
 struct latch {
 	u64 last_ns;	 /* time of the previous hit; 0: none */
 	u64 last_off_ns; /* off_cpu_ns() at that time */
-	u32 depth;	 /* valid calls, outermost first: with descending sp */
+	u32 depth;	 /* number of open calls in calls[], outermost first: sp descends */
 	u32 pad;
 	struct open_call calls[MT_CALL_DEPTH];
 };

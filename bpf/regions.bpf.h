@@ -43,7 +43,7 @@ static __always_inline bool begin_region(const struct pt_regs *ctx, u64 off_ns, 
 	return !bpf_map_update_elem(&open_regions, &tid, &region, BPF_ANY);
 }
 
-/* A region that began after the freeze was not recorded. */
+/* Logs a region that has ended, unless it began after the freeze: then it was not recorded. */
 static __always_inline void log_region(const struct mt_entry *region, u64 end_ns)
 {
 	volatile struct mt_freezer *freezer = freezer_state();
@@ -59,7 +59,7 @@ static __always_inline void log_region(const struct mt_entry *region, u64 end_ns
 }
 
 /*
- * Returns the region's start time, and sets *off_ns to what begin_region() got; 0: no region is
+ * Returns the region's start time, and sets *off_ns to off_cpu_ns() at that time; 0: no region is
  * open.
  */
 static __always_inline u64 end_region(u64 now, u64 *off_ns)

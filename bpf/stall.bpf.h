@@ -16,7 +16,10 @@ const volatile __u32 stall_from;      /* enum mt_stall_from */
 const volatile bool stall_counts;     /* `watch`: each stall is counted once, and none triggers */
 /* True if user space answers the questions of ask(). */
 const volatile bool stall_asks;
-/* The source itself traces the threads with ptrace(2), which is not taken for a debugger. */
+/*
+ * True if the source itself traces the threads with ptrace(2): then a traced thread does not count
+ * as stopped by a debugger.
+ */
 const volatile bool traced_by_us;
 
 /* A call, region or delay that has not ended yet, and its thread. */
@@ -78,7 +81,7 @@ static __always_inline bool stalls_in(u32 from)
 	return limits.stall_thresh_ns && stall_from == from;
 }
 
-/* The thread's outermost open call counts: those inside it began later. */
+/* Watches only the thread's outermost open call for a stall: calls inside it began later. */
 static __always_inline void open_stalled_call(const struct hit_place *place,
 					      struct mt_counters *stats, const struct latch *latch,
 					      const struct passed *passed)
@@ -231,9 +234,9 @@ static __always_inline int fire_stall(struct open_stall *stall, const struct pt_
  * Asks user space whether the call is still open: this program runs in an interrupt of any process
  * and cannot read the stack, where the return address may have been overwritten. It asks shortly
  * before the threshold is met, with a hit without an arming. User space answers, or removes the
- * call if it is over. Until then nothing triggers. For a function of a JIT, the question also has
- * the thread's present ip and sp and the probe's address: user space checks that the thread is in
- * that function's code, or will return to it.
+ * call if it is over. Until then nothing triggers. The tid is that of the initial pid namespace.
+ * For a function of a JIT, the question also has the thread's present ip and sp and the probe's
+ * address: user space checks that the thread is in that function's code, or will return to it.
  */
 static __always_inline void ask(struct open_stall *stall, u32 tid, const struct pt_regs *regs)
 {

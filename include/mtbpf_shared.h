@@ -96,7 +96,7 @@ struct mt_limits {
 	__mt_u64 after_ns;	  /* nothing triggers within this time after the first arming */
 	__mt_u64 min_interval_ns; /* least time between two triggers */
 	__mt_s32 skip;	   /* hits within the other limits that do not trigger, before one does */
-	__mt_s32 max_hits; /* hits (durations: returned calls) that end the session */
+	__mt_s32 max_hits; /* the session ends after so many hits (durations: returned calls) */
 };
 _Static_assert(sizeof(struct mt_limits) == 32, "mt_limits");
 
@@ -109,7 +109,7 @@ enum mt_field {
 	MT_FIELD_ARG = 1,    /* a value at the hit, read by mt_reads.terms[i] for term i */
 	MT_FIELD_RETVAL = 2, /* like MT_FIELD_ARG, after the call has returned */
 	MT_FIELD_TID = 3,    /* as user space sees it */
-	MT_FIELD_COMM = 4,   /* MT_OP_EQ or MT_OP_NE */
+	MT_FIELD_COMM = 4,   /* the thread's name; only with MT_OP_EQ or MT_OP_NE */
 };
 
 enum mt_op {
@@ -167,7 +167,7 @@ struct mt_thread {
 	__mt_u32 on_cpu;     /* it runs */
 	__mt_u32 syscall;    /* number of the system call that it is in, or MT_NO_SYSCALL */
 	__mt_u64 args[3];    /* arguments of that system call */
-	__mt_u64 n_switches; /* switches away from a CPU: unchanged if it has not run since */
+	__mt_u64 n_switches; /* how often it left a CPU: the same later if it has not run since */
 	__mt_u64 returns_to; /* where the innermost call with a return probe returns to; 0: none */
 	__mt_u64 regs[8];    /* bx, bp, sp, ip, r12 to r15 */
 	char comm[16];
@@ -214,10 +214,10 @@ _Static_assert(sizeof(struct mt_file_offsets) == 48, "mt_file_offsets");
 
 enum mt_arg_kind {
 	MT_ARG_UNKNOWN = 0,   /* cannot be read (a vector register, for example) */
-	MT_ARG_CONSTANT = 1,  /* value */
-	MT_ARG_REGISTER = 2,  /* base */
-	MT_ARG_MEMORY = 3,    /* at base + index * scale + value */
-	MT_ARG_GIVEN = 4,     /* base, if the call of mtbpf_hit() has an argument */
+	MT_ARG_CONSTANT = 1,  /* the number mt_arg.value */
+	MT_ARG_REGISTER = 2,  /* in the register mt_arg.base */
+	MT_ARG_MEMORY = 3,    /* in memory at base + index * scale + value, members of mt_arg */
+	MT_ARG_GIVEN = 4,     /* in the register mt_arg.base, if mtbpf_hit() got an argument */
 	MT_ARG_GOROUTINE = 5, /* the running goroutine's g, in a Go program */
 };
 
@@ -236,7 +236,7 @@ _Static_assert(sizeof(struct mt_arg) == 16, "mt_arg");
 /* The arguments that are read at the hits of one probe. */
 struct mt_args {
 	__mt_u32 n;
-	/* 1: mtbpf_hit() of mtbpf.h; its third argument is the number of arguments, at most n. */
+	/* 1: mtbpf_hit() of mtbpf.h: if its third argument is below n, only so many are read. */
 	__mt_u32 is_library;
 	struct mt_arg v[MT_ARGS_MAX];
 };
@@ -252,7 +252,7 @@ enum mt_trace_kind {
 /* The place of such a variable. */
 struct mt_trace_place {
 	__mt_u64 offset; /* from the thread pointer; with a module: from the begin of its block */
-	__mt_u32 module; /* its number in the thread's vector of blocks (glibc's DTV); 0: none */
+	__mt_u32 module; /* the variable's module: its index in the thread's DTV (glibc); 0: none */
 	__mt_u32 kind;	 /* enum mt_trace_kind */
 };
 _Static_assert(sizeof(struct mt_trace_place) == 16, "mt_trace_place");
@@ -279,7 +279,7 @@ struct mt_value {
 	__mt_s32 offsets[MT_DEREFS];
 	__mt_u8 n_derefs;
 	__mt_s8 size;	    /* with n_derefs: of the value; 1, 2, 4 or 8 bytes; negative: signed */
-	__mt_u8 is_address; /* with n_derefs: it is an array; its value is its address */
+	__mt_u8 is_address; /* with n_derefs: an array is found; its address is the value */
 	__mt_u8 pad;
 	__mt_u32 room; /* with is_address: the array's size, a limit for strings; 0: not known */
 };
@@ -295,7 +295,7 @@ enum mt_print_kind {
 struct mt_print {
 	struct mt_value value, length;
 	__mt_u8 kind;	   /* enum mt_print_kind */
-	__mt_u8 at_return; /* the returned value; others are read at the call's entry */
+	__mt_u8 at_return; /* 1: it is the returned value; others are read at the call's entry */
 	__mt_u8 pad[6];
 };
 _Static_assert(sizeof(struct mt_print) == 88, "mt_print");
@@ -333,8 +333,9 @@ _Static_assert(sizeof(struct mt_branch) == 24, "mt_branch");
 #define MT_BRANCHES_MAX 32
 
 /*
- * A hit that triggered, or a question of ask() in bpf/stall.bpf.h (arming is 0). In the ring buffer
- * it is followed by `copied` bytes of the user stack, starting at sp rounded down to MT_COPY_PIECE.
+ * A hit that triggered; in the ring buffer, `copied` bytes of the user stack follow it, starting at
+ * sp rounded down to MT_COPY_PIECE. If arming is 0, it is a question of ask() in bpf/stall.bpf.h
+ * instead, which gives some members another meaning.
  */
 struct mt_hit {
 	__mt_u64 time_ns;  /* bpf_ktime_get_ns(): CLOCK_MONOTONIC */
@@ -343,19 +344,23 @@ struct mt_hit {
 	__mt_u64 ip;	   /* user registers at the hit */
 	__mt_u64 sp;
 	__mt_u64 bp;
-	__mt_u32 tid; /* as user space sees it; of a question: in the initial pid namespace */
+	__mt_u32 tid; /* as user space sees it */
 	__mt_u32 tgid;
 	__mt_u32 cpu;
 	__mt_u32 reason;		/* enum mt_hit_reason */
 	__mt_u32 stack_depth;		/* valid entries of stack */
-	__mt_u32 copied;		/* bytes of the user stack */
+	__mt_u32 copied;		/* bytes of the user stack after this struct, or 0 */
 	__mt_u64 stack[MT_STACK_DEPTH]; /* return addresses by frame pointer; [0] is ip */
 	__mt_u64 bx;			/* with r12 to r15: the other callee-saved registers */
 	__mt_u64 r12;
 	__mt_u64 r13;
 	__mt_u64 r14;
 	__mt_u64 r15;
-	__mt_u64 probe_ip; /* address of the probe; for a duration: of the entry probe */
+	/*
+	 * Address of the probe; for a duration: of the entry probe. If the probe is in the kernel:
+	 * the ip of user code.
+	 */
+	__mt_u64 probe_ip;
 	__mt_u16 n_args;
 	__mt_u16 syscall;     /* number + 1 of the probed system call; 0: not a system call */
 	__mt_u16 args_read;   /* bit i: args[i] could be read */
@@ -381,8 +386,11 @@ enum mt_entry_kind {
 	MT_ENTRY_HIT = 0,  /* end_ns is 0 if the call's return is not known */
 	MT_ENTRY_CALL = 1, /* its return is probed, too; end_ns is 0 until it returns */
 	MT_ENTRY_LEFT = 2, /* it was left without a return, at the latest at end_ns */
-	/* Like MT_ENTRY_HIT for a system call: `ip` is the address after its instruction. */
-	MT_ENTRY_SYSCALL = 4,
+	/*
+	 * Like MT_ENTRY_HIT, for any probe in the kernel: `ip` is that of user code, for a system
+	 * call the address after its instruction.
+	 */
+	MT_ENTRY_KERNEL = 4,
 	MT_ENTRY_READY = 3, /* not a call: thread tid made a waiting goroutine ready */
 };
 
@@ -397,7 +405,11 @@ struct mt_entry {
 	__mt_u32 tgid;
 	__mt_u32 kind;	    /* enum mt_entry_kind */
 	__mt_u32 goroutine; /* the goroutine whose call it is; 0: the call is the thread's */
-	/* Return address; 0: not known. For a goroutine: tid at the start << 8 | 3rd argument. */
+	/*
+	 * Return address; 0: not known. For a goroutine instead: the tid at the start << 8; its low
+	 * byte is the call's 3rd argument, with which gopark() gets the reason for the wait. Of a
+	 * region that is open: off_cpu_ns() at its start.
+	 */
 	__mt_u64 returns_to;
 	/*
 	 * Go's number of the goroutine; 0: not known. MT_ENTRY_READY: the number of the goroutine
@@ -405,7 +417,7 @@ struct mt_entry {
 	 * open: its socket, see bpf/syscalls.bpf.h.
 	 */
 	__mt_u64 goid;
-	__mt_u64 ip; /* address of the probe */
+	__mt_u64 ip; /* address of the probe; but see MT_ENTRY_KERNEL */
 };
 _Static_assert(sizeof(struct mt_entry) == 56, "mt_entry");
 
@@ -428,7 +440,7 @@ struct mt_go_stack {
 	__mt_u32 goroutine; /* the goroutine made ready, or that waits; as in mt_entry */
 	__mt_u16 depth;	    /* valid entries of stack */
 	__mt_u16 cpu;
-	__mt_u64 goid; /* ready(): of the caller, or MT_GOID_UNKNOWN; 0: no goroutine */
+	__mt_u64 goid; /* ready(): the caller's goid, 0: no goroutine, or MT_GOID_UNKNOWN */
 	__mt_u64 stack[MT_GO_STACK_DEPTH]; /* by frame pointer; [0] is the probe's address */
 };
 _Static_assert(sizeof(struct mt_go_stack) == 32 + 8 * MT_GO_STACK_DEPTH, "mt_go_stack");
@@ -463,12 +475,13 @@ struct mt_sched {
 	union {
 		char by_comm[16];
 		struct {
-			__mt_u64 arg;	/* its first argument */
-			__mt_u32 owner; /* futex: its 3rd word, in a mutex the holder's tid */
+			__mt_u64 arg;	/* the system call's first argument */
+			__mt_u32 owner; /* as in struct mt_record */
 			__mt_u32 pad;
 		} in; /* MT_SCHED_SYSCALL */
 		struct {
-			__mt_u64 arg; /* its first argument; INTERRUPTS: ns; RECLAIM: its reason */
+			/* LONG: as in.arg; INTERRUPTS: ns; RECLAIM: enum mt_reclaim. */
+			__mt_u64 arg;
 			__mt_u64 end_ns;
 		} took; /* MT_SCHED_LONG, MT_SCHED_REGION, MT_SCHED_INTERRUPTS, MT_SCHED_RECLAIM */
 	};
@@ -511,12 +524,13 @@ struct mt_record {
 	__mt_u16 kind;		  /* enum mt_record_kind */
 	__mt_u16 cpu;
 	__mt_u32 syscall; /* the system call it is in, MT_NO_SYSCALL, or how it was stopped */
-	__mt_u64 arg;	  /* its first argument; a time in ns; RECLAIM: enum mt_reclaim */
+	__mt_u64 arg;	  /* the call's first argument, or as enum mt_record_kind says */
 	union {
 		__mt_u64 end_ns; /* MT_RECORD_LONG, MT_RECORD_INTERRUPTS, MT_RECORD_RECLAIM */
 		struct {
-			__mt_u32 owner; /* futex: its 3rd word, in a mutex the holder's tid */
-			/* BLOCKED, PREEMPTED: offset of its struct mt_stack / 8; 0: none. */
+			/* futex(): the word at arg + 8, in glibc's mutexes the holder's tid. */
+			__mt_u32 owner;
+			/* BLOCKED, PREEMPTED: offset / 8 in the ring of stacks; 0: none. */
 			__mt_u32 stack;
 		};
 	};
@@ -531,8 +545,8 @@ _Static_assert(sizeof(struct mt_record) == 64, "mt_record");
 struct mt_stack {
 	__mt_u64 time_ns; /* of its record; 0: still being written */
 	__mt_u32 tid;
-	__mt_u16 n_ips;	   /* the ip, then return addresses by frame pointers */
-	__mt_u16 n_copied; /* bytes of the stack, from sp on, after the ips; a multiple of 8 */
+	__mt_u16 n_ips;	   /* length of ips: the ip, then return addresses by frame pointers */
+	__mt_u16 n_copied; /* bytes copied from sp on; they follow ips; a multiple of 8 */
 	__mt_u64 regs[8];  /* only with a copy: bx, bp, sp, ip, r12 to r15 */
 	__mt_u64 ips[];
 };
@@ -567,7 +581,7 @@ struct mt_cpu {
 	 */
 	__mt_u32 left_tid, left_tgid;
 	__mt_u32 left_waits; /* 1: that thread is ready to run */
-	__mt_u32 n_replaced; /* other threads that have run there since */
+	__mt_u32 n_replaced; /* threads that have run on the CPU while left_tid waited for it */
 	__mt_u64 left_task;  /* its struct task_struct, which may have been freed */
 	/* Index of its log and rings, plus 1; 0: no log. Set by user space. */
 	__mt_u32 slot;
@@ -580,7 +594,7 @@ struct mt_cpu {
 	__mt_u16 in_hardirq, in_irq_softirq;
 	/* Start of the running interrupt and of the running softirq; 0: none. */
 	__mt_u64 hard_since_ns, soft_since_ns;
-	/* Interrupt time that is not in the log yet, its first and last moment, and its thread. */
+	/* Interrupt time not in the log yet, its begin and end, and the interrupted thread. */
 	__mt_u64 interrupts_ns, interrupts_from_ns, interrupts_to_ns;
 	__mt_u32 interrupts_tid, interrupts_tgid;
 	/* The kernel's clock of stolen time when the target's thread got the CPU. */
@@ -607,13 +621,17 @@ _Static_assert(sizeof(struct mt_freezer) == 16, "mt_freezer");
 
 /* Counters per CPU; user space adds them up. */
 struct mt_counters {
-	__mt_u64 hits;	     /* of the target */
-	__mt_u64 triggers;   /* hits and stalls that triggered, including the dropped ones */
-	__mt_u64 dropped;    /* triggers lost: the ring buffer was full */
-	__mt_u64 unarmed;    /* passed the threshold while not armed, or began before the arming */
-	__mt_u64 let_pass;   /* passed the threshold while armed, but the limits excluded them */
-	__mt_u64 unmeasured; /* delay or duration unknown: no room, too deep, or interrupt */
-	__mt_u64 stalls;     /* stalls that were counted and did not trigger */
+	__mt_u64 hits;	   /* of the target */
+	__mt_u64 triggers; /* hits and stalls that triggered, including the dropped ones */
+	__mt_u64 dropped;  /* triggers lost: the ring buffer was full */
+	__mt_u64 unarmed;  /* passed the threshold while not armed, or began before the arming */
+	__mt_u64 let_pass; /* passed the threshold while armed, but the limits excluded them */
+	/*
+	 * Hits whose delay or duration is unknown: no room for the start, calls nested too deep, or
+	 * the hit was in an interrupt.
+	 */
+	__mt_u64 unmeasured;
+	__mt_u64 stalls; /* stalls that were counted and did not trigger */
 	/* Requests (-key) added to the map, removed from it, or begun again while still in it. */
 	__mt_u64 begun, ended, restarted;
 	__mt_u64 keyless; /* hits whose key could not be read */

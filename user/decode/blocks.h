@@ -39,8 +39,8 @@ enum block_end {
 };
 
 enum block_flags {
-	BLOCK_TELLS_TAKEN = 1 << 0, /* COND: hand on that it was taken */
-	BLOCK_TELLS_JUMP = 1 << 1,  /* JUMP: hand it on, whatever the target */
+	BLOCK_TELLS_TAKEN = 1 << 0, /* COND: if the jump is taken, it is handed on as a branch */
+	BLOCK_TELLS_JUMP = 1 << 1,  /* JUMP: the jump is handed on, whatever its target */
 	BLOCK_ENTERS = 1 << 2,	    /* FAR: into the kernel */
 	BLOCK_TRAPS = 1 << 3,	    /* FAR: int3, which debuggers insert and remove */
 	BLOCK_RESTORES = 1 << 4,    /* FAR: may continue anywhere, as iret and rt_sigreturn do */
@@ -53,7 +53,7 @@ typedef uint64_t block_counts;
 /* A return address. */
 struct block_site {
 	uint64_t ret_ip;
-	struct block *after; /* NULL until it is looked up */
+	struct block *after; /* the block at ret_ip; NULL until it is looked up */
 };
 
 /* A direct branch within a block that is handed on. */
@@ -63,7 +63,7 @@ struct block_step {
 	struct block_site site;
 	uint8_t kind; /* enum branch_kind */
 	uint8_t len;
-	bool pushes; /* its return may be compressed */
+	bool pushes; /* it is a call, whose return may be compressed */
 };
 
 struct block {
@@ -78,9 +78,9 @@ struct block {
 	const struct function *function;     /* at ip */
 	const struct function *end_function; /* at last_ip */
 	struct block_step *steps;
-	struct block_site site; /* CALL */
+	struct block_site site; /* of a BLOCK_CALL: its return address */
 	uint64_t last_ip;	/* of the last instruction */
-	uint64_t target;	/* COND */
+	uint64_t target;	/* of a BLOCK_COND: where the jump goes if taken */
 	/*
 	 * The target function of the last branch that is handed on: where the receiver of the
 	 * branches takes the thread to be after this block.

@@ -74,9 +74,9 @@ struct branch {
 	 * unknown.
 	 */
 	uint8_t len;
-	uint8_t reason; /* enum gap_reason */
+	uint8_t reason; /* BRANCH_GAP: enum gap_reason; ENTRY_NOTE: enum pt_note_kind */
 	uint8_t packet; /* used within decode only */
-	int32_t cpu;	/* of entries */
+	int32_t cpu;	/* ENTRY_NOTE, ENTRY_SPEED: the ring's CPU */
 };
 
 /* A part of an array of branches, or all of it. */

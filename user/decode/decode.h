@@ -37,8 +37,9 @@ struct branch_receiver {
 	 */
 	int (*end)(void *ctx);
 	void *ctx;
-	struct meter *meter; /* counts bytes of PT; for rings of CPUs then branches; or NULL */
-	bool wants_source;   /* the receiver will look up source lines */
+	/* Shows progress: first in bytes of PT; then, for CPUs' rings, in branches. May be NULL. */
+	struct meter *meter;
+	bool wants_source; /* the receiver will look up source lines */
 };
 
 /*

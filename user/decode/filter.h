@@ -61,7 +61,7 @@ struct selection {
 	struct branch before;
 	bool is_inside;	   /* the thread is in a region */
 	bool has_left;	   /* the thread left a region at left_ns */
-	bool is_running;   /* after the last branch that was handed on; at `ip` */
+	bool is_running;   /* the last branch that was handed on left the thread running, at `ip` */
 	bool is_in_gap;	   /* the thread is in a gap, since gap_ns */
 	uint64_t async_ip; /* the IP if the last branch was an END_ASYNC; otherwise 0 */
 	uint64_t left_ns, gap_ns, ip;

@@ -33,8 +33,8 @@ enum packet_kind {
 	PACKET_PSB,
 	PACKET_PSBEND,
 	PACKET_OVF,
-	PACKET_BEFORE_FUP, /* PTWRITE, EXSTOP, MWAIT, CFE: the next FUP tells where, and nothing
-			      else */
+	PACKET_BEFORE_FUP, /* PTWRITE, EXSTOP, MWAIT, CFE: the next FUP tells only where this
+			      happened */
 	PACKET_CFE,	   /* CFE without an IP of its own: the FUP of its branch tells where */
 	PACKET_OTHER,
 };

@@ -20,8 +20,8 @@ enum pt_note_kind {
 	PT_NOTE_EXSTOP,	 /* the CPU stopped executing; no value */
 	PT_NOTE_PWRX,	 /* C-state exit: bits 0-3 deepest state, 4-7 last, 8-11 wake reason */
 	PT_NOTE_PFA,	 /* the address of a page fault, whose PT_NOTE_CFE follows */
-	PT_NOTE_VMXQ,	 /* a VM exit's qualification, ... */
-	PT_NOTE_VMXR,	 /* ... and reason: its PT_NOTE_CFE follows */
+	PT_NOTE_VMXQ,	 /* a VM exit's qualification; its PT_NOTE_CFE follows */
+	PT_NOTE_VMXR,	 /* a VM exit's reason; its PT_NOTE_CFE follows */
 	PT_NOTE_CFE,	 /* control flow changed: bits 0-4 enum cfe_type, 8-15 vector */
 	PT_NOTE_KINDS,
 };
@@ -71,7 +71,7 @@ struct pt_note {
 	uint64_t ip; /* of the instruction; 0: not told */
 	uint64_t value;
 	pid_t pid, tid;	  /* 0: a note of the CPU, while no known thread ran */
-	int cpu;	  /* of a CPU's ring */
+	int cpu;	  /* the ring's CPU; valid only if it is a CPU's ring */
 	uint8_t kind;	  /* enum pt_note_kind */
 	uint64_t address; /* PT_NOTE_CFE: of a page fault; 0: not told */
 	const char *in;	  /* name of the function at ip; NULL: unknown */

@@ -39,13 +39,13 @@ static inline uint64_t tsc__to_ns(uint64_t tsc, uint64_t reference,
 struct pt_time {
 	const struct rec_pt_config *config;
 	uint64_t tsc;	     /* now; 0: not known */
-	uint64_t ref;	     /* when cycles began to be counted */
-	uint64_t cycles;     /* since then */
+	uint64_t ref;	     /* TSC when `cycles` was last set to 0 */
+	uint64_t cycles;     /* CPU cycles since ref */
 	uint64_t ratio;	     /* TSC ticks per cycle, << PT_TIME_RATIO_BITS; 0: not known */
 	uint64_t tma;	     /* TSC at the start of the MTC period in which the last TMA was */
-	uint64_t periods;    /* of MTC, since then */
-	uint64_t mtc_tsc;    /* of the last MTC; 0: none since the last TSC */
-	uint64_t mtc_cycles; /* since then; a CBR does not reset them, as it does `cycles` */
+	uint64_t periods;    /* number of MTC periods since tma */
+	uint64_t mtc_tsc;    /* TSC at the last MTC; 0: no MTC since the last TSC packet */
+	uint64_t mtc_cycles; /* CPU cycles since the last MTC; unlike `cycles`, a CBR keeps them */
 	uint8_t last_mtc;
 	bool have_tma;
 };

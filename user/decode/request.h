@@ -17,7 +17,7 @@ struct switches;
 
 struct decode_totals {
 	uint64_t insns;
-	uint64_t branches;	      /* handed on */
+	uint64_t branches;	      /* branches handed to the receiver */
 	uint64_t gaps[GAP_REASONS];   /* by enum gap_reason */
 	uint64_t gap_ns[GAP_REASONS]; /* from the last known time before each gap to the first one
 					 after it */

@@ -19,8 +19,8 @@ struct memo_entry {
 	struct block *block;
 	uint64_t bytes;
 	struct block *to;	      /* NULL: the run has come once, and its effects are unknown */
-	block_counts counts;	      /* after the last event */
-	struct memo_effects *effects; /* NULL: no event, no call, no return */
+	block_counts counts;	      /* what the run adds after the last branch that it hands on */
+	struct memo_effects *effects; /* NULL: the run hands on no branch, has no call or return */
 	uint64_t ip;		      /* of the run's TIP, if it has one */
 	uint64_t pad[2];
 };
@@ -36,7 +36,7 @@ struct space {
 	struct blocks *blocks;
 	struct memo_entry *entries; /* pages are allocated when first touched */
 	struct arena effects;	    /* of the entries */
-	bool tell_all;		    /* blocks__new() */
+	bool tell_all;		    /* as for blocks__new() */
 	size_t next_map;
 };
 

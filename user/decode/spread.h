@@ -25,14 +25,14 @@
 
 struct spread {
 	const uint64_t *hits; /* times of the thread's hits; ascending */
-	size_t n_hits;	      /* that lie ahead */
+	size_t n_hits;	      /* number of hits that lie ahead, from hits[0] on */
 
 	bool by_branches; /* instruction counts are unknown: the time is spread by branches */
-	uint64_t now_ns;  /* of the run */
+	uint64_t now_ns;  /* the time of all branches of the run */
 	uint64_t insns;	  /* since the run's first branch; by_branches: branches instead */
-	bool is_outside;  /* left user code since then */
-	bool is_long;	  /* more than can be held */
-	bool has_begun;	  /* by_branches: the run consists of a begin only */
+	bool is_outside;  /* the thread left user code in the run */
+	bool is_long;	  /* the run has more than SPREAD_MAX branches, which keep their time */
+	bool has_begun;	  /* by_branches: the run is a single BRANCH_BEGIN so far */
 	/*
 	 * Branches that wait for the end of their run: `held` is from earlier batches; the n_new
 	 * from `v` on come after them.

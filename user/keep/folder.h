@@ -18,8 +18,8 @@
 
 struct folder {
 	char dir[PATH_MAX];
-	size_t keep;	    /* recordings */
-	uint64_t max_bytes; /* of all recordings together */
+	size_t keep;	    /* the most recordings that are kept */
+	uint64_t max_bytes; /* the most bytes of all recordings together */
 	/* The recording that after.h has locked and is processing, for a message; NULL: none. */
 	const char *in_work;
 };

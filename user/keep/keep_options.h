@@ -13,7 +13,7 @@
 
 struct keep_options {
 	const char *dir; /* NULL: a single capture; the other members are not used */
-	int keep;	 /* recordings; KEEP_UNSET: not given */
+	int keep;	 /* the most recordings to keep; KEEP_UNSET: not given */
 	int max_per_hour;
 	uint64_t max_size; /* 0: not given */
 	const char *metrics;

@@ -11,7 +11,7 @@
 #include "target/symbols/named_image.h"
 
 enum perf_line_kind {
-	PERF_LINE_BRANCH, /* its places are still to be read */
+	PERF_LINE_BRANCH, /* a branch, parsed only up to its first address */
 	PERF_LINE_ERROR,  /* "instruction trace error ..." */
 	PERF_LINE_EVENT,  /* another event, with its thread and time */
 	PERF_LINE_OTHER,  /* a frame, a comment, anything */
@@ -67,7 +67,7 @@ bool perf_line__parse_switch(const struct perf_line *line, struct perf_switch *o
 
 /* The fields that may follow the places. */
 struct perf_extra {
-	uint32_t n_insns; /* since the last branch that says so; 0: not known */
+	uint32_t n_insns; /* instructions since the last branch with this field; 0: not known */
 	uint8_t insn_len; /* of the branch's instruction; 0: not known */
 };
 

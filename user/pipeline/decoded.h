@@ -27,12 +27,13 @@ struct thread_speed {
 struct decoded {
 	VEC(struct call_tree) trees;
 	VEC(struct hit_mark) hits;
-	struct decode_totals totals; /* for samples: only the times */
+	struct decode_totals totals; /* for samples: only first_ns and last_ns are set */
 	struct sampled_totals sampled;
-	int64_t behind_hit;	   /* branches between the hit and the freeze; -1: hit not found */
-	uint64_t behind_hit_ns;	   /* time from the hit to the last of these branches */
-	struct images *images;	   /* owns the functions that the trees point to; or: */
-	struct perf_threads *perf; /* for branches that perf decoded; or: */
+	int64_t behind_hit;	/* branches between the hit and the freeze; -1: hit not found */
+	uint64_t behind_hit_ns; /* time from the hit to the last of these branches */
+	/* One of these owns the functions that the trees point to; the other two are NULL. */
+	struct images *images;	   /* for a recording */
+	struct perf_threads *perf; /* for branches that perf decoded */
 	struct fxt_trees *fxt;	   /* for a trace file */
 	size_t ring_bytes;	   /* size of the full ring of samples; 0: none was full */
 	bool is_sampled;	   /* the calls were sampled, not followed */
@@ -43,7 +44,8 @@ struct decoded {
 	VEC(struct early_calls *) early; /* one per thread whose calls are in no tree */
 	VEC(struct thread_speed) speeds; /* by thread, then by time */
 	VEC(struct pt_note) events;
-	uint64_t base_ns; /* first_ns if found before the trace is written early; else 0 */
+	/* The trace's begin, if it is known before decoding; 0: totals.first_ns is used instead. */
+	uint64_t base_ns;
 	bool is_filtered;
 	struct filter_part part; /* the resolved filter */
 };

@@ -47,9 +47,9 @@ struct early_calls {
 	struct call_consumer consumer; /* for stack__set_consumer() */
 	struct early_queue *queue;
 	struct code_map *map;
-	const uint64_t *base_ns; /* known with the first call */
+	const uint64_t *base_ns; /* the value is set before the first call is taken */
 	bool no_inline;
-	struct call_tree part; /* the calls that are passed on, with all sites so far */
+	struct call_tree part; /* its calls are those being passed on now, its sites all so far */
 	struct inline_pass inlined;
 	/* The last site that was looked up: usually that of the next call. */
 	uint64_t site_ip;

@@ -20,7 +20,7 @@ struct filter_point {
 /* The filter; zero-initialised, it selects everything. */
 struct trace_filter {
 	struct filter_point from, to;
-	char *start, *stop; /* functions; NULL: open */
+	char *start, *stop; /* names of functions; NULL: no limit */
 	bool has_times, has_functions;
 };
 

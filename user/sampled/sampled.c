@@ -113,7 +113,7 @@ static void move_to_switches(event_vec *events, const struct recording *rec)
 			off_ns = rec->scheds.v[event->index].what == REC_SCHED_IN ? 0
 										  : event->time_ns;
 		if (event->kind != EVENT_ENTRY || !off_ns ||
-		    rec->entries.v[event->index].kind != MT_ENTRY_SYSCALL ||
+		    rec->entries.v[event->index].kind != MT_ENTRY_KERNEL ||
 		    event->time_ns - off_ns > AT_SWITCH_NS)
 			continue;
 		event->time_ns = off_ns;
@@ -258,8 +258,7 @@ static int note_probes(struct sampled_thread *t, const struct event *events, siz
 				return -ENOMEM;
 			*probe = (struct known_probe){.ip = entry->ip, .next_map = SIZE_MAX};
 		}
-		probe->is_of_calls |=
-			entry->kind != MT_ENTRY_HIT && entry->kind != MT_ENTRY_SYSCALL;
+		probe->is_of_calls |= entry->kind != MT_ENTRY_HIT && entry->kind != MT_ENTRY_KERNEL;
 	}
 	return 0;
 }
@@ -327,7 +326,7 @@ static void on_entry(struct sampled_thread *t, const struct mt_entry *entry, uin
 			       .end_ns = entry->end_ns,
 			       .end = entry->kind == MT_ENTRY_CALL ? END_OPEN : END_UNKNOWN,
 			       .kind = CALL_FUNCTION,
-			       .is_innermost = entry->kind == MT_ENTRY_SYSCALL};
+			       .is_innermost = entry->kind == MT_ENTRY_KERNEL};
 	struct known_probe *probe = find_probe(t, entry->ip);
 
 	/* Damaged files may contain calls that return before they begin. */

@@ -19,9 +19,9 @@ struct sampled_totals {
 	uint64_t first_ns, last_ns; /* 0: the recording is empty */
 	uint64_t samples, switches;
 	/*
-	 * Stacks that were unwound from copies. Of those whose outer callers are beyond the copy:
-	 * the copies of the size that was asked for, and those that end at a page that was not in
-	 * RAM.
+	 * copies: stacks that were unwound from copies. Of these, some lack their outer callers,
+	 * which were not copied: cut_copies, because the copy has the requested size; torn_copies,
+	 * because it ends at a page that was not in RAM.
 	 */
 	uint64_t copies, cut_copies, torn_copies;
 	size_t copy_size;    /* of the largest copy, in bytes */

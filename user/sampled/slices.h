@@ -17,7 +17,7 @@
 struct seen {
 	const struct function *function; /* NULL: unknown code, or a kind without a function */
 	uint64_t ip;
-	uint64_t return_ip; /* in the caller's frame; 0 for the first frame */
+	uint64_t return_ip; /* where it returns to in its caller; 0 for the first frame */
 	uint8_t kind;	    /* enum call_kind */
 };
 
@@ -50,10 +50,12 @@ struct entered {
 	uint8_t end;	       /* enum exact_end */
 	uint8_t kind;	       /* CALL_FUNCTION, or, without a function, CALL_SYSCALL */
 	uint8_t reason;	       /* of CALL_SYSCALL: enum syscall_reason */
-	bool is_innermost;     /* it calls no other function: it is in a system call */
+	bool is_innermost;     /* it calls no other function: the hit was in the kernel */
 	struct waits_for what; /* of a system call; `call` is ignored */
-	/* Its place in the next stack: set by place_calls(). */
-	bool is_placed, is_hidden, is_lost;
+	/* Set by place_calls() for the next stack: */
+	bool is_placed; /* its place in the stack is `at` */
+	bool is_hidden; /* its own frame is missing there */
+	bool is_lost;	/* it should be in the stack, but no place fits */
 	size_t at;
 };
 
@@ -77,9 +79,9 @@ struct slices {
 	uint64_t period_ns; /* of the samples; 0: not known */
 	uint64_t last_ns;   /* slices are final up to here; 0: before the first */
 	bool is_begun;	    /* recording began at last_ns; nothing has been seen yet */
-	uint64_t known_ns;  /* stacks show what ran up to here, moved on by time off the CPU; 0: no
-			       stack */
-	uint64_t off_ns;    /* when the thread left its CPU, if it is off */
+	/* The time of the last stack or exact end, plus the time off the CPU since; 0: none yet. */
+	uint64_t known_ns;
+	uint64_t off_ns;	     /* when the thread left its CPU, if it is off */
 	uint64_t stolen_until_ns;    /* the hypervisor has the CPU until then; 0: it does not */
 	VEC(struct open_slice) open; /* outermost first */
 	VEC(struct entered) entered; /* since the last stack, in ascending order */

@@ -17,11 +17,11 @@ struct sample_options {
 	int rate;		    /* in Hz; SAMPLE_RATE_AUTO: not given */
 	const char *max_overhead;   /* "1%", "none"; NULL: not given */
 	uint64_t max_overhead_ppm;  /* set by capture_options__check(); 0: no limit */
-	bool insists;		    /* "none": keep a probe, whatever it costs */
+	bool insists;		    /* max_overhead is "none": keep a probe, whatever it costs */
 	int unwind;		    /* UNWIND_... */
 	uint64_t syscall_thresh_ns; /* 0: record none */
 	struct option_list also;    /* functions whose calls are all recorded */
-	uint64_t stack_copy;	    /* bytes of the user stack; set by capture_options__check() */
+	uint64_t stack_copy;	    /* bytes to copy per sample; capture_options__check() sets it */
 };
 
 enum { UNWIND_AUTO, UNWIND_FP, UNWIND_DWARF, UNWIND_LBR };
@@ -54,7 +54,7 @@ struct capture_options {
 	struct option_list labels; /* KEY=VALUE */
 	int source;		   /* SOURCE_...: index into source_names */
 	uint64_t snapshot_size, max_memory;
-	/* Bytes of the user stack at a hit; capture_options__check() replaces STACK_COPY_AUTO. */
+	/* Stack bytes to copy at a hit; capture_options__check() replaces STACK_COPY_AUTO. */
 	uint64_t stack_copy;
 	bool no_stack_copy;
 	uint64_t timeout_ns; /* 0: none */

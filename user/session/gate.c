@@ -461,7 +461,7 @@ static struct mt_entry *find_open(struct recording *rec, const struct mt_entry *
 static int take_entry(void *ctx, const struct mt_entry *entry)
 {
 	struct log_reader *reader = ctx;
-	bool is_hit = entry->kind == MT_ENTRY_HIT || entry->kind == MT_ENTRY_SYSCALL;
+	bool is_hit = entry->kind == MT_ENTRY_HIT || entry->kind == MT_ENTRY_KERNEL;
 	/* A hit without a return has only its start. */
 	uint64_t end_ns = entry->end_ns || !is_hit ? entry->end_ns : entry->start_ns;
 	struct mt_entry *open;

@@ -14,10 +14,10 @@ struct source;
 struct gate {
 	struct trigger *trigger;
 	bool sampling;	      /* the source samples */
-	bool by_return;	      /* returns decide; entries only start the time */
+	bool by_return;	      /* whether a hit triggers is decided when the function returns */
 	bool by_links;	      /* events are links: uprobe_link__open() */
 	bool function_events; /* kprobes on kernel functions are among the events */
-	bool freezes_by_call; /* the event of MT_FREEZE_CALL freezes at hits in the kernel */
+	bool freezes_by_call; /* hits in the kernel freeze by a kprobe on MT_FREEZE_CALL */
 	pid_t pid;	      /* whose hits count; -1: those of several processes */
 	/* Return instructions are probed, instead of return probes: of the trigger, of -also. */
 	bool by_insn, also_by_insn;
@@ -56,7 +56,9 @@ struct gate_probes {
 	size_t n, n_also;
 	const struct go_waits *go_waits;
 	const struct start_stop *regions; /* with config.regions */
-	/* The source freezes by events of its own: also by those of kernel functions, as kprobes.
+	/*
+	 * The source freezes by events that it opens itself at the probes. Kernel functions then
+	 * get kprobe events, too.
 	 */
 	bool of_source;
 	size_t n_breakpoints; /* of the CPU, that the source uses itself */

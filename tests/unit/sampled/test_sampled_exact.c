@@ -492,7 +492,7 @@ static void test_who_makes_a_system_call_is_innermost(void **state)
 	struct fixture *f = *state;
 	struct mt_entry entry = entry_of(FIND, 1000, 1500);
 
-	entry.kind = MT_ENTRY_SYSCALL;
+	entry.kind = MT_ENTRY_KERNEL;
 	/* As frame pointers lead from a function that has no frame. */
 	entry.returns_to = MAIN + 8;
 	assert_int_equal(VEC_ADD(&f->rec.entries, entry), 0);
@@ -512,7 +512,7 @@ static void test_a_hit_in_a_switch_does_not_end_the_wait(void **state)
 	struct fixture *f = *state;
 	struct mt_entry entry = entry_of(ITER, 1004, 0);
 
-	entry.kind = MT_ENTRY_SYSCALL;
+	entry.kind = MT_ENTRY_KERNEL;
 	assert_int_equal(VEC_ADD(&f->rec.entries, entry), 0);
 	SAMPLE(f, TID, 900, ITER + 8, MAIN + 8);
 	SAMPLE(f, TID, 1000, ITER + 8, MAIN + 8);

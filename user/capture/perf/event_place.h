@@ -46,7 +46,7 @@ static inline int event_place__open(const struct event_place *place, struct perf
 /* Values of attr.aux_action. Linux before 6.13 (Debian: 6.12) refuses the event: EINVAL. */
 enum aux_action {
 	AUX_START_PAUSED = 1, /* for the event with the AUX area */
-	AUX_PAUSE = 2,	      /* for another event in its group, at each overflow */
+	AUX_PAUSE = 2,	      /* for another event of its group, whose overflow pauses the output */
 	AUX_RESUME = 4,
 };
 

@@ -73,7 +73,7 @@ struct followed {
 	VEC(struct followed_process) processes; /* processes that have not exited */
 	struct pid_set left_out;		/* threads that began when the memory was full */
 	uint64_t n_left_out;			/* number of these that have ended */
-	uint64_t n_errors;			/* how often keeping records has failed */
+	uint64_t n_errors;			/* how often `look` failed and lost records */
 	int epoll_fd;
 };
 

@@ -76,8 +76,8 @@ struct uprobe_group {
 	struct event_place place;
 	int leader;	     /* the group's leader; -1: the event leads its own group */
 	unsigned int action; /* enum aux_action on the leader's AUX output at a hit; 0: none */
-	bool disabled;	     /* waits for PERF_EVENT_IOC_REFRESH */
-	bool enable_on_exec; /* after that, the execve of the process enables the event */
+	bool disabled;	     /* opened disabled, until PERF_EVENT_IOC_REFRESH enables it */
+	bool enable_on_exec; /* the process's execve enables it, not the REFRESH before that */
 	uint32_t tracepoint; /* the id of a tracefs uprobe; 0: a probe of its own, from spec */
 };
 

@@ -51,7 +51,7 @@ struct pt_timing {
 	bool pwr_evt;	      /* power events */
 	bool event;	      /* events that interrupt a thread, if supported */
 	unsigned int cyc_thresh, mtc_period, psb_period;
-	bool exact; /* the user's numbers: used exactly, or refused */
+	bool exact; /* the user gave these values: they are used unchanged, or refused */
 };
 
 /* A cycle count with every packet, and MTC packets as often as the CPU supports. */

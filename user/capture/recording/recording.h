@@ -80,7 +80,7 @@ struct rec_aux {
 	uint64_t tsc; /* about when data ends: PT packets have only 56 bits of it */
 	uint8_t *data;
 	size_t size;
-	size_t left_out; /* bytes left out before data: not decoded */
+	size_t left_out; /* bytes before data that are not decoded: -filter, or too little memory */
 	bool wrapped;
 	bool is_mapped; /* data is in a mapping of the recording's file or of a spool: read-only,
 			   not freed */
@@ -112,7 +112,7 @@ struct rec_sample {
 	bool in_kernel;	   /* the thread was in kernel code, called from ips[0] */
 	uint32_t n_ips;	   /* 0: no user code */
 	uint32_t first_ip; /* in recording.sample_ips: the current address, then return addresses */
-	uint32_t faults;   /* page faults since the last such sample; 0: not a fault */
+	uint32_t faults;   /* at a page fault: faults since the last such sample; otherwise 0 */
 	bool is_major;	   /* the faults are major: they waited for the page's contents */
 	/*
 	 * This many ips after the first are addresses of call instructions (LBR), until
@@ -240,7 +240,8 @@ struct rec_taken {
 /* "cgroup /web/a, quota 10.0 ms of 100 ms": the limit of a process that was throttled. */
 struct rec_quota {
 	pid_t pid;
-	bool of_memory; /* "cgroup /web": the process had to free memory there */
+	/* True for a memory limit, at which the process had to free memory: "cgroup /web". */
+	bool of_memory;
 	char *text;
 };
 

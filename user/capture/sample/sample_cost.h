@@ -17,7 +17,7 @@ struct sample_cost {
 
 /* The recorder's BPF programs, for mtbpf's own process. */
 struct sample_kernel {
-	int gate, switch_gate; /* see source_config */
+	int gate, switch_gate; /* as source_config.sample_gate and sample_switch_gate */
 	bool has_stacks;
 	void (*set)(void *ctx, bool on);
 	void *ctx;
@@ -38,7 +38,7 @@ bool sample_cost__is_possible(uint64_t sample_ns);
 
 /* The load of a process during a time. */
 struct sample_load {
-	uint64_t cpu_ns;   /* of all threads */
+	uint64_t cpu_ns;   /* CPU time of its current threads */
 	uint64_t switches; /* how often its threads came onto a CPU */
 	uint64_t hits;	   /* of the probes; set by the caller */
 	uint64_t go_waits; /* hits of the probes on Go's runtime; set by the caller */

@@ -56,8 +56,8 @@ struct sample_ring_config {
 	uint32_t stack;	    /* stack bytes to copy, a multiple of 8; 0: none */
 	int gate;	  /* the BPF program that decides whether to keep each sample; -1: unused */
 	int switch_gate;  /* the same for switches; 0: gate decides */
-	bool no_switches; /* a program records the switches */
-	bool no_stacks;	  /* a program records the stacks of switches */
+	bool no_switches; /* a BPF program records the switches, not this ring */
+	bool no_stacks;	  /* a BPF program records the stacks at switches */
 	bool kernel;	  /* also record the kernel's part of stacks */
 	const struct cgroup
 		*cgroup; /* for a CPU: whose mappings and names to record; NULL: everyone's */
@@ -68,8 +68,8 @@ struct sample_ring_config {
 
 /* All events write to the first one's ring. */
 enum sample_event {
-	SAMPLE_EVENT_CLOCK,    /* by CPU time or cycles; switches are records of it */
-	SAMPLE_EVENT_SWITCHES, /* the stack at each switch away */
+	SAMPLE_EVENT_CLOCK,    /* samples by CPU time or cycles; also writes the switch records */
+	SAMPLE_EVENT_SWITCHES, /* samples the stack at each switch away from the CPU */
 	SAMPLE_EVENT_MINOR_FAULTS,
 	SAMPLE_EVENT_MAJOR_FAULTS,
 	SAMPLE_EVENTS,
@@ -113,7 +113,7 @@ struct sample_record_ids {
 	uint64_t switches, minor_faults, major_faults;
 	uint64_t calls;	   /* of the event whose samples have calls (COUNTING_CALLS); 0: none */
 	uint64_t until_ns; /* later records are left out; 0: none are */
-	size_t late;	   /* samples left out */
+	size_t late;	   /* number of samples left out because of until_ns */
 };
 
 /* Adds one record of `size` bytes: a sample, a switch or a throttling. Skips all others. 0 or

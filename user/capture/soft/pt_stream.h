@@ -117,7 +117,7 @@ struct pt_stream {
 	bool enabled;	    /* packets are being generated: between PGE and PGD */
 	bool last_ip_known; /* false after a PSB: the next IP is written in full */
 	uint64_t last_ip;   /* of the last packet with an IP payload */
-	uint64_t now;	    /* pt_stream__time() */
+	uint64_t now;	    /* TSC; set by pt_stream__time() */
 	uint64_t last_tsc;  /* of the last TSC packet */
 	uint64_t next_mtc;  /* when the next MTC packet is due; never if they are off */
 	uint64_t cycles;    /* up to the last CYC packet */

@@ -23,8 +23,9 @@ struct truth_frame {
 /* The frames of one stack. */
 struct truth_depth {
 	VEC(struct truth_frame) frames; /* the known frames, outermost first */
-	long base;			/* depth below them; returns from older calls lower it */
-	long waiting;			/* number of frames of handlers that have not run yet */
+	/* Depth without known frames: 0, and 1 less per return from a call before the log. */
+	long base;
+	long waiting; /* number of frames of handlers that have not run yet */
 };
 
 /* A stack that the thread is not using now, if it alternates between several. */

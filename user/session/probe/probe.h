@@ -20,8 +20,8 @@
  */
 enum return_reader {
 	RETURN_READER_NONE,
-	RETURN_READER_UNWINDER, /* of exceptions; calls std::terminate() or abort() */
-	RETURN_READER_RUNTIME,	/* garbage collection or stack growth; SIGSEGV, throw */
+	RETURN_READER_UNWINDER, /* unwinder of exceptions: calls std::terminate() or abort() */
+	RETURN_READER_RUNTIME,	/* a runtime's collector or stack growth: SIGSEGV, or Go's throw */
 };
 
 struct probe {
