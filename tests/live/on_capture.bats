@@ -88,6 +88,8 @@ keep_until() {
 		keep_until has "${message[@]}" -- -on-capture ./hook -on-capture-timeout 500ms -metrics unix:m
 		[ "$status" -eq 0 ]
 		[ "$(ls d | wc -l)" -ge 1 ]
+		# It is said once per recording.
+		[ -z "$(grep -F -- "$PWD/d/" log | sort | uniq -d)" ]
 	done
 	! pgrep -f "^sleep 60$" || false
 	rm -rf d

@@ -175,6 +175,7 @@ bool after__look(struct after *after, struct metrics *m)
 				  after->queue[0], work_of(after),
 				  DURATION(after->options->on_capture_timeout_ns));
 			kill_group(after);
+			after->until_ns = UINT64_MAX; /* it is killed once */
 		}
 		ended = waitpid(after->pid, &status, WNOHANG);
 		if (!ended)
