@@ -74,7 +74,7 @@ static int run(const struct selftest_options *options, bool json)
 		return exit_code_for(err);
 	if (!n[SELFTEST_PASSED] && !n[SELFTEST_FAILED] && options->n_only) {
 		log__error("nothing was tested: -only leaves out every check that works here");
-		log__hint("without -only, selftest prints the names of all checks");
+		log__hint("without -only, selftest prints the names of the checks that work here");
 		return EXIT_FAILED;
 	}
 	if (!n[SELFTEST_PASSED] && !n[SELFTEST_FAILED]) {

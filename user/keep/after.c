@@ -232,8 +232,9 @@ void after__end(struct after *after, struct metrics *m)
 	}
 	if (!after->n)
 		return;
-	log__warn("%zu recording%s without %s: -on-capture-timeout, %s, has passed", after->n,
-		  after->n == 1 ? "" : "s", work_of(after),
+	log__warn("%s of %zu recording%s not done: before it exits, mtbpf waits at most %s "
+		  "(-on-capture-timeout)",
+		  work_of(after), after->n, after->n == 1 ? "" : "s",
 		  DURATION(after->options->on_capture_timeout_ns));
 	fail(after, after->n, m);
 	if (!after->pid)

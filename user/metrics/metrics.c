@@ -186,7 +186,7 @@ char *metrics__print(const struct metrics *m, enum metrics_format format)
 	number(&p, "mtbpf_requests_total", "counter", "Recordings made on request, by SIGUSR1.",
 	       m->requests);
 	head(&p, "mtbpf_captures_skipped_total", "counter",
-	     "Hits over the threshold that left no recording.");
+	     "Triggers and requests (SIGUSR1) that left no recording.");
 	labelled(&p, "mtbpf_captures_skipped_total", "reason", skipped_names, m->skipped,
 		 N_SKIPPED);
 	head(&p, "mtbpf_lost_total", "counter", "Data missing from recordings.");

@@ -312,7 +312,7 @@ bool frames_mark__begin_like(const struct frames_mark *mark, const struct frames
  */
 int frames_mark__move(const struct frames_mark *mark, struct frames *from, struct frames *to);
 
-/* Shared by the files frames*.c. */
+/* From here on: only for frames.c and frames_finish.c. */
 
 /*
  * Places left free before the first call, so that late roots fit in front of it without moving all

@@ -43,7 +43,7 @@ struct kernel_probes {
 	int fentry_err; /* why functions are not probed by fentry; 0: they are */
 };
 
-/* The ways to attach a program. Each has a program per role. */
+/* The ways to attach a program. Each has programs for the roles that it supports: programs[]. */
 enum means {
 	MEANS_SYSCALL, /* a function's fentry and fexit, or tracepoints of all system calls */
 	MEANS_FENTRY,

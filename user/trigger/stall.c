@@ -152,7 +152,10 @@ void thread_reader__free(struct thread_reader *reader)
 	free(reader);
 }
 
-/* Threads to read at once; the kernel's iterator returns only whole entries. */
+/*
+ * Threads to read at once. The kernel's iterator cuts what it returns at the buffer's end, so this
+ * buffer holds whole entries.
+ */
 #define AT_ONCE 64
 
 int thread_reader__read(struct thread_reader *reader, struct mt_thread **threads, size_t *n)

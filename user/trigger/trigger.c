@@ -556,7 +556,7 @@ int trigger__sample_gate(const struct trigger *trigger)
 
 /* Reads a log's valid entries, one after the other. */
 struct log_reader {
-	const char *log; /* NULL: there is no such log */
+	const char *log; /* the map's memory: n entries; NULL: the trigger has no such map */
 	size_t size, n, next;
 };
 

@@ -278,7 +278,8 @@ int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each)
 	if (allowed.rlim_cur < fds) {
 		log__error("%zu rings need %llu open files, but %llu are allowed", n,
 			   (unsigned long long)fds, (unsigned long long)allowed.rlim_cur);
-		log__hint("'ulimit -n %llu' allows more; " BY_CPU, (unsigned long long)fds);
+		log__hint("'sudo prlimit --nofile=%llu --pid $$' allows this shell more; " BY_CPU,
+			  (unsigned long long)fds);
 		return -EMFILE;
 	}
 	if (max > 0 && mappings > (size_t)max) {
