@@ -31,10 +31,9 @@ const struct option_table list_table = {
 	.summary =
 		"Lists functions of the target that can be triggers: address, size, module, name; "
 		"with 'usdt:GLOB' its USDT probes, with line:FILE:N the code of a source line, "
-		"with "
-		"'kernel:GLOB' the kernel's functions, with 'syscall:GLOB' system calls, with "
-		"'jit:GLOB' "
-		"what a JIT has compiled.",
+		"with 'jit:GLOB' what a JIT has compiled; with 'kernel:GLOB' functions, with "
+		"'syscall:GLOB' system calls, with 'tracepoint:SYSTEM:GLOB' tracepoints and with "
+		"'signal:GLOB' signals of the kernel.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
