@@ -35,6 +35,11 @@ stop_program() {
 	rm "$recordings/running"
 }
 
+# steps_of LOG: the instructions stepped by an mtbpf with -v.
+steps_of() {
+	sed -n 's/.*soft: \([0-9]*\) instructions stepped.*/\1/p' "$1"
+}
+
 # A step takes 2 to 1000 us, by the machine and what else it does: thresholds are counted in steps. Where the machine
 # stands still meanwhile there are few of them, or none: measured again.
 measure_steps() {
@@ -44,8 +49,7 @@ measure_steps() {
 		timeout 120 "$mtbpf" record -v -source soft -pid "$pid" -timeout 500ms \
 			-o "$recordings/measure.mtbpf" >"$recordings/measure.log" 2>&1 3>&- || true
 		stop_program
-		steps_in_500ms=$(sed -n 's/.*soft: \([0-9]*\) instructions stepped.*/\1/p' \
-			"$recordings/measure.log")
+		steps_in_500ms=$(steps_of "$recordings/measure.log")
 		[ "${steps_in_500ms:-0}" -lt 100 ] || return 0
 	done
 	cat "$recordings/measure.log"
@@ -70,22 +74,23 @@ list_tasks() {
 	done
 }
 
-# record NAME PROGRAM STEPS [OPTION...]: until two iterations lie this many steps apart. Once more where
-# the machine has become so much faster that none do: measured again, and at the least twice as fast.
+# record NAME PROGRAM STEPS [OPTION...]: until two iterations lie this many steps apart. Once more where the machine
+# has become so much faster that none do: as fast as it was meanwhile, and at the least twice as fast. Measured while
+# others had the CPUs, a threshold may be ten times too long.
 record() {
-	local name=$1 program=$2 steps=$3 try status slower
+	local name=$1 program=$2 steps=$3 try status steps_in_try
 	shift 3
 	for try in 1 2 3 4 5 6; do
 		start_program "$program" || return
 		status=0
-		attach "$name" "$((steps * 500 / steps_in_500ms + 1))ms" 60s "$@"
+		attach "$name" "$((steps * 500 / steps_in_500ms + 1))ms" "$((30 * try))s" -v "$@"
 		wait "$attached" || status=$?
 		list_tasks >"$recordings/$name.tasks"
 		stop_program
 		[ $status -eq 3 ] || break
-		slower=$steps_in_500ms
-		measure_steps || return
-		[ "$steps_in_500ms" -ge $((2 * slower)) ] || steps_in_500ms=$((2 * slower))
+		steps_in_try=$(steps_of "$recordings/$name.log")
+		steps_in_500ms=$((steps_in_500ms * 2))
+		[ "$steps_in_500ms" -ge $((steps_in_try / (60 * try))) ] || steps_in_500ms=$((steps_in_try / (60 * try)))
 	done
 	[ $status -eq 0 ] || cat "$recordings/$name.log"
 	return $status

@@ -225,9 +225,16 @@ static void gap(struct joiner *j, const struct branch *b)
 /* Handles an entry that is not a plain branch. */
 static int take_other(struct joiner *j, const struct branch *b)
 {
+	uint64_t ns = b->time_ns ? to_ns(j, b->time_ns) : 0;
 	struct branch *out;
 	int err = 0;
 
+	/*
+	 * A TSC packet may set the time back; time in a trace never goes back. A note does not set
+	 * the time: direct branches before it, of which later packets tell, have earlier times.
+	 */
+	if (ns > j->time_ns && b->kind != ENTRY_NOTE)
+		j->time_ns = ns;
 	switch (b->kind) {
 	case RAW_REST:
 		keep_counts(j, b);
@@ -236,7 +243,7 @@ static int take_other(struct joiner *j, const struct branch *b)
 		keep_counts(j, b);
 		out = &j->out[j->n_out++];
 		*out = *b;
-		out->time_ns = j->time_ns;
+		out->time_ns = ns > j->time_ns ? ns : j->time_ns;
 		out->n_insns = out->n_branches = 0;
 		out->cpu = j->request->aux->cpu;
 		break;
@@ -319,14 +326,8 @@ static int joiner__take(void *joiner, struct branch *raw, size_t n)
 			j->n_out += n_plain;
 		}
 		i += n_plain;
-		if (i < n && !err) {
-			uint64_t ns = raw[i].time_ns ? to_ns(j, raw[i].time_ns) : 0;
-
-			/* A TSC packet may set the time back; time in a trace never goes back. */
-			if (ns > j->time_ns)
-				j->time_ns = ns;
+		if (i < n && !err)
 			err = take_other(j, &raw[i++]);
-		}
 		if (j->n_out > COPIED_MAX - ALONE_MIN - MOST_OF_ONE && !err)
 			err = hand_on(j);
 	}

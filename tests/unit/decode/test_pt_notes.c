@@ -150,6 +150,7 @@ static void test_values(void **state)
 	assert_int_equal(notes.branches.n, 5);
 	assert_int_equal(notes.branches.v[0].kind, BRANCH_BEGIN);
 	assert_int_equal(notes.branches.v[1].kind, BRANCH_CALL);
+	assert_int_equal(notes.branches.v[1].time_ns, 1000);
 	assert_int_equal(notes.branches.v[2].kind, BRANCH_RETURN);
 	assert_int_equal(notes.branches.v[3].kind, BRANCH_CALL);
 	assert_int_equal(notes.branches.v[4].kind, BRANCH_END_ASYNC);
@@ -231,13 +232,17 @@ static void put_evd(struct traced *t, uint8_t type, uint64_t value)
 	put(t, packet, sizeof(packet));
 }
 
-/* A page fault: its address, then the event, whose place is the FUP of its branch. */
+/*
+ * A page fault: its address, then the event, whose place is the FUP of its branch. The call before
+ * it keeps its time.
+ */
 static void test_an_event_of_a_branch(void **state)
 {
 	struct traced *t = *state;
 	struct notes notes = {0};
 
 	put_psb(t, 1000, BASE);
+	put_tsc(t, 1005);
 	put_evd(t, 0, 0x7f0012345678);
 	put_cfe(t, CFE_INTR, 14, false);
 	put_ip(t, PT_FUP, BASE + F);
@@ -250,11 +255,14 @@ static void test_an_event_of_a_branch(void **state)
 	put_ip(t, PT_TIP_PGD, 0);
 	decode_notes(t, &notes, false);
 	assert_int_equal(notes.all.n, 3);
-	assert_note(&notes, 0, PT_NOTE_PFA, 1000, 0, 0x7f0012345678);
-	assert_note(&notes, 1, PT_NOTE_CFE, 1000, BASE + F, CFE_INTR | 14 << 8);
-	assert_note(&notes, 2, PT_NOTE_CFE, 1000, 0, CFE_SMI);
+	assert_note(&notes, 0, PT_NOTE_PFA, 1005, 0, 0x7f0012345678);
+	assert_note(&notes, 1, PT_NOTE_CFE, 1005, BASE + F, CFE_INTR | 14 << 8);
+	assert_note(&notes, 2, PT_NOTE_CFE, 1005, 0, CFE_SMI);
 	assert_int_equal(notes.branches.n, 5);
+	assert_int_equal(notes.branches.v[1].kind, BRANCH_CALL);
+	assert_int_equal(notes.branches.v[1].time_ns, 1000);
 	assert_int_equal(notes.branches.v[2].kind, BRANCH_END_ASYNC);
+	assert_int_equal(notes.branches.v[2].time_ns, 1005);
 	assert_int_equal(notes.branches.v[2].from, BASE + F);
 	assert_int_equal(notes.branches.v[3].kind, BRANCH_BEGIN);
 	assert_int_equal(notes.branches.v[4].kind, BRANCH_END_ASYNC);

@@ -163,6 +163,23 @@ read_by_perf() {
 	echo "$1: processes $seen: $(wc -l <"$1.txt") branches of $(awk '{ print $2 }' "$1.txt" | sort -u | wc -l) threads"
 }
 
+# same_branches RECORDING: perf finds the same near branches at the same times, to the nanosecond; they are in /tmp/ours
+# and /tmp/perf. A recording for which that is not so is kept.
+same_branches() {
+	perf script -i "$1" --itrace=be --ns -F time,flags,ip,addr >/tmp/perf.all 2>/tmp/errors
+	! grep -qhi error /tmp/perf.all /tmp/errors || fail "$1: perf: $(grep -hi error /tmp/perf.all /tmp/errors | head -3)"
+	mtbpf decode "$1" -print branches 2>/dev/null | awk '$3 ~ /^(call|return|jcc|jmp)$/ { print $2, $3, $4, $5 }' >/tmp/ours
+	awk '$2 ~ /^(call|return|jcc|jmp)$/ {
+		gsub("[.:]", "", $1)
+		for (to = 4; $to != "=>" && to < NF; to++)
+			;
+		sub("^0+", "", $1)
+		print $1, $2, $3, $(to + 1) }' /tmp/perf.all >/tmp/perf
+	cmp -s /tmp/ours /tmp/perf && return
+	cp -r "$1" /tmp/ours /tmp/perf /out
+	fail "$1: ours and perf's branches: $(diff /tmp/ours /tmp/perf | head -6)"
+}
+
 # in_their_code NAME PID...: no branch of one process is in the code of another.
 in_their_code() {
 	local name=$1

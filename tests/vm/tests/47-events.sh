@@ -41,6 +41,9 @@ perf script -i all.mtbpf --itrace=wI -F event,ip,sym,synth >perf.txt 2>&1
 [ "$(grep -c 'evt:.*cfe: INTR' perf.txt)" = "$(awk '$3 == "cfe"' all.branches | wc -l)" ] ||
 	fail "perf: $(grep -c evt: perf.txt) events, not $(awk '$3 == "cfe"' all.branches | wc -l)"
 [ "$(grep -c 'evt:.*PFA: ' perf.txt)" = "$(awk '$3 == "pfa"' all.branches | wc -l)" ] || fail "perf: other page faults"
+# The calls before a fault or a value are not moved to its time.
+same_branches all.mtbpf
+echo "$(wc -l </tmp/ours) branches at the times that perf has"
 
 # A PMU that tells of other events.
 echo 7 >$softpt/broken
