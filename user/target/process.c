@@ -479,7 +479,7 @@ static int read_entry(pid_t pid, struct process_entry *entry)
 
 ORDER(compare_entries, struct process_entry, COMPARE(x->pid, y->pid))
 
-int process_list__read(struct process_list *list)
+static int read_list(struct process_list *list)
 {
 	__attribute__((cleanup(cleanup__closedir))) DIR *proc = opendir("/proc");
 	int err = 0;
@@ -510,6 +510,19 @@ int process_list__read(struct process_list *list)
 			err = 0;
 	}
 	VEC_SORT(list, compare_entries);
+	return err;
+}
+
+int process_list__read(struct process_list *list)
+{
+	int err = read_list(list);
+
+	if (err) {
+		log__error("cannot read the list of processes: %s", strerror(-err));
+		log__hint(err == -ENOENT ? "mount /proc, which mtbpf needs"
+					 : "raise the limits of memory and open files: ulimit -v, "
+					   "ulimit -n");
+	}
 	return err;
 }
 
