@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lets one call of realloc(), with which vectors grow, fail. With sanitizers, which have a realloc()
- * of their own, no call fails.
+ * Lets one call of realloc(), with which vectors grow, fail. With sanitizers, which have a
+ * realloc() of their own, no call fails.
  */
 #ifndef MTBPF_TESTS_FAILING_REALLOC_H
 #define MTBPF_TESTS_FAILING_REALLOC_H
