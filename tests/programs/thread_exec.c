@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* A thread other than the main one executes this program again, and so takes the main thread's tid. */
+/* A thread other than the main one executes this program again, and so takes the main thread's tid.
+ */
 #include "sample.h"
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
+
+static atomic_bool is_waited_for;
 
 TRACED int before_exec(char **argv)
 {
@@ -11,12 +15,15 @@ TRACED int before_exec(char **argv)
 
 static void *thread__main(void *argv)
 {
+	while (!is_waited_for)
+		usleep(1000);
 	before_exec(argv);
 	return NULL;
 }
 
 TRACED void wait_for(pthread_t thread)
 {
+	is_waited_for = true;
 	pthread_join(thread, NULL);
 }
 
