@@ -121,9 +121,10 @@ static int open_process(struct process *process, pid_t pid, bool may_be_kernel)
 	memcpy(process->comm, status.comm, sizeof(process->comm));
 	if (!status.has_memory && !may_be_kernel) {
 		log__error("%d (%s) is a kernel thread", (int)pid, status.comm);
-		log__hint("'mtbpf attach -trace-kernel-only' (or -source sample "
-			  "-trace-include-kernel) records kernel threads; 'pgrep -a NAME' lists "
-			  "other processes");
+		log__hint(
+			"'mtbpf attach' records kernel threads, with -trace-kernel-only (Intel PT) "
+			"or -source sample -trace-include-kernel; 'pgrep -a NAME' lists other "
+			"processes");
 		return -ENOEXEC;
 	}
 	process->is_kernel_thread = !status.has_memory;
