@@ -349,8 +349,12 @@ undisturbed() {
 	eventually 5 grep -q '^pid ' out
 	mtbpf_run attach -source sample -pid "$target" -symbol hot -delay-thresh 100s -timeout 60s
 	[ "$status" -eq 1 ]
-	[[ $output == *"mtbpf: the probe of hot is removed: "*" % of the target's CPU"* ]]
+	[[ $output == *"mtbpf: the probes of hot are removed: "*" % of the target's CPU"* ]]
 	[[ $output == *"hint: "*"-max-overhead none keeps the probe"* ]]
+	# The hits of -also count as well.
+	mtbpf_run attach -source sample -pid "$target" -symbol main -also hot -delay-thresh 100s -timeout 60s
+	[ "$status" -eq 1 ]
+	[[ $output == *"mtbpf: the probes of main and hot are removed: "* ]]
 	mtbpf_run attach -source sample -pid "$target" -symbol hot -delay-thresh 100s -timeout 4s -max-overhead none
 	[ "$status" -eq 3 ]
 }

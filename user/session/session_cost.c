@@ -517,6 +517,7 @@ void session__say_cost(const struct session *s)
 static int remove_probes(struct session *s)
 {
 	const struct probe *stepped = probes__stepped(s->probes.all.n ? &s->probes : &s->also);
+	bool is_both = s->probes.all.n && s->also.all.n;
 	struct overhead *o = &s->overhead;
 
 	log__end_line();
@@ -530,10 +531,11 @@ static int remove_probes(struct session *s)
 		o->n_dear = 0;
 		return 0;
 	}
-	log__error("the probe of %s is removed: %llu hits/s x %s take %.0f %% of the target's CPU",
-		   s->probes.all.n ? s->probes.shown : s->also.shown,
-		   (unsigned long long)o->in_second.hits, DURATION(o->cost.hit_ns),
-		   100 * hits_share(o));
+	log__error("the probes of %s%s%s are removed: %llu hits/s x %s take %.0f %% of the "
+		   "target's CPU",
+		   s->probes.all.n ? s->probes.shown : "", is_both ? " and " : "",
+		   s->also.all.n ? s->also.shown : "", (unsigned long long)o->in_second.hits,
+		   DURATION(o->cost.hit_ns), 100 * hits_share(o));
 	log__hint("choose a function that is called less often, such as its caller%s%s; "
 		  "-max-overhead none keeps the probe",
 		  s->also.all.n ? ", or fewer with -also" : "",
