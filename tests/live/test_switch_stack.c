@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The recorder's copies of the stack at context switches end before the first page that is missing. */
+/* The recorder's copies of the stack at context switches end before the first page that is missing.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,10 +52,11 @@ __attribute__((noinline)) static void sleep_below(size_t n_pages)
 
 static struct taken copied(size_t n_pages)
 {
-	struct recorder *recorder = recorder__new(&(struct recorder_config){.tgid = getpid(),
-									    .log_size = 64u << 10,
-									    .stacks_size = 1u << 20,
-									    .stack_copy = STACK_COPY});
+	struct recorder *recorder =
+		recorder__new(&(struct recorder_config){.tgid = getpid(),
+							.log_size = 64u << 10,
+							.stacks_size = 1u << 20,
+							.stack_copy = STACK_COPY});
 	struct taken taken = {.recorder = recorder};
 	uint64_t since_ns;
 
