@@ -15,8 +15,10 @@ TRACED int before_exec(char **argv)
 
 static void *thread__main(void *argv)
 {
-	while (!is_waited_for)
-		usleep(1000);
+	/* A tracer of this thread has time to begin. */
+	do
+		usleep(200000);
+	while (!is_waited_for);
 	before_exec(argv);
 	return NULL;
 }
