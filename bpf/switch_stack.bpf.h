@@ -137,6 +137,8 @@ static long copy_page(u32 i, struct stack_copy *copy)
 	u32 to = copy->at + copy->copied;
 
 	n = n < copy->left ? n : copy->left;
+	/* The compiler knows the bound of n; Linux 6.1's verifier does not: states it again. */
+	__asm__ volatile("" : "+r"(n));
 	if (n > PAGE_BYTES || to > MT_STACK_MAX - PAGE_BYTES ||
 	    bpf_probe_read_user((char *)copy->stack + to, n, (void *)(copy->sp + copy->copied)))
 		return 1;
