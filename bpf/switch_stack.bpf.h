@@ -122,11 +122,46 @@ static __always_inline u32 bytes_to_copy(struct task_struct *task, u64 sp)
 	return (most + 7) & ~7ull;
 }
 
+/* The copy of a stack, page by page. */
+struct stack_copy {
+	struct mt_stack *stack;
+	u64 sp;
+	u32 at;	    /* of the copy in `stack` */
+	u32 copied; /* bytes so far */
+	u32 left;
+};
+
+static long copy_page(u32 i, struct stack_copy *copy)
+{
+	u32 n = PAGE_BYTES - ((copy->sp + copy->copied) & (PAGE_BYTES - 1));
+	u32 to = copy->at + copy->copied;
+
+	n = n < copy->left ? n : copy->left;
+	/* The compiler knows the bound of n; Linux 6.1's verifier does not: states it again. */
+	__asm__ volatile("" : "+r"(n));
+	if (n > PAGE_BYTES || to > MT_STACK_MAX - PAGE_BYTES ||
+	    bpf_probe_read_user((char *)copy->stack + to, n, (void *)(copy->sp + copy->copied)))
+		return 1;
+	copy->copied += n;
+	copy->left -= n;
+	return !copy->left;
+}
+
+/* Copies up to the first page that is missing. Returns the number of bytes, a multiple of 8. */
+static __always_inline u32 copy_pages(struct mt_stack *stack, u32 n_ips, u64 sp, u32 size)
+{
+	struct stack_copy copy = {
+		.stack = stack, .sp = sp, .at = sizeof(*stack) + 8 * n_ips, .left = size};
+
+	bpf_loop(MT_COPY_MAX / PAGE_BYTES + 1, copy_page, &copy, 0);
+	return copy.copied & ~7u;
+}
+
 /* Returns the stack's offset in the ring, in units of 8 bytes, for mt_record; 0: no stack. */
 static __always_inline u32 write_stack(struct mt_cpu *cpu, struct task_struct *task, u64 time_ns)
 {
 	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
-	u32 slot = cpu->slot - 1, n, rest, copied = 0;
+	u32 slot = cpu->slot - 1, n, copied = 0;
 	u64 at = cpu->stacks_end;
 	char *ring = bpf_map_lookup_elem(&stacks, &slot);
 	struct mt_stack *stack;
@@ -141,13 +176,9 @@ static __always_inline u32 write_stack(struct mt_cpu *cpu, struct task_struct *t
 		copied = bytes_to_copy(task, regs->sp);
 		if (n > MT_STACK_IPS || copied > MT_COPY_MAX)
 			return 0;
-		if (bpf_probe_read_user(&stack->ips[n], copied, (void *)regs->sp)) {
-			/* A page is missing: copy up to the end of the first page. */
-			rest = (PAGE_BYTES - (regs->sp & (PAGE_BYTES - 1))) & ~7u;
-			copied = rest < copied ? rest : 0;
-			if (bpf_probe_read_user(&stack->ips[n], copied, (void *)regs->sp))
-				copied = 0;
-		}
+		/* In one piece, unless a page is missing. */
+		if (bpf_probe_read_user(&stack->ips[n], copied, (void *)regs->sp))
+			copied = copy_pages(stack, n, regs->sp, copied);
 		stack->regs[0] = regs->bx;
 		stack->regs[1] = regs->bp;
 		stack->regs[2] = regs->sp;

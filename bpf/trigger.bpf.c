@@ -81,32 +81,19 @@ int on_also_return_lru(struct pt_regs *ctx)
 	return is_left(ctx) ? leave_by_return(ctx, also_lru_latch(ctx)) : 0;
 }
 
-SEC("uprobe")
-int on_go_park(struct pt_regs *ctx)
-{
-	stay_on_own_stack(ctx);
-	if (is_hit(ctx))
-		begin_park(ctx);
-	return 0;
-}
-
-SEC("uprobe")
-int on_go_ready(struct pt_regs *ctx)
-{
-	stay_on_own_stack(ctx);
-	if (is_hit(ctx))
-		make_ready(ctx);
-	return 0;
-}
-
-SEC("uprobe")
-int on_go_execute(struct pt_regs *ctx)
-{
-	stay_on_own_stack(ctx);
-	if (is_hit(ctx))
-		resume_park(ctx);
-	return 0;
-}
+/* The program of a probe on Go's runtime, whose hits of the target `take` handles. */
+#define GO_PROGRAM(name, take)                                                                     \
+	SEC("uprobe")                                                                              \
+	int name(struct pt_regs *ctx)                                                              \
+	{                                                                                          \
+		stay_on_own_stack(ctx);                                                            \
+		if (is_hit(ctx))                                                                   \
+			take(ctx);                                                                 \
+		return 0;                                                                          \
+	}
+GO_PROGRAM(on_go_park, begin_park)
+GO_PROGRAM(on_go_ready, make_ready)
+GO_PROGRAM(on_go_execute, resume_park)
 
 /* Returning 1 resumes Intel PT, unless the trigger has frozen it. */
 SEC("uprobe")

@@ -117,8 +117,10 @@ static int refuse_nothing(const struct capture_options *options, const struct se
 	if (options->start) {
 		log__error("nothing was recorded between -start and -stop");
 		log__hint("check with 'mtbpf watch' that -start and -stop are both hit; -source "
-			  "sample may miss short regions: raise -sample-rate, or use "
-			  "-duration-thresh");
+			  "sample may miss short regions: raise -sample-rate%s",
+			  threshold__is_set(&options->duration_thresh)
+				  ? ""
+				  : ", or use -duration-thresh");
 		return -ENOMSG;
 	}
 	/* `run`: the program did not start; the reason has been printed. */

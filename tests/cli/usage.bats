@@ -124,7 +124,7 @@ setup() {
 }
 
 @test "a duration without a unit is refused: 10 of what?" {
-	for value in 10 10parsec ms -1ms 1e3s ""; do
+	for value in 10 10parsec ms -ms 1e3s ""; do
 		mtbpf_run attach -pid 1 -symbol main -delay-thresh "$value"
 		[ "$status" -eq 2 ]
 		complains bad-value "*" delay-thresh "$value" @not-a-duration hint threshold-units
@@ -144,6 +144,11 @@ setup() {
 }
 
 @test "a bad size, number or choice says what would be good" {
+	for value in "skip -1" "snapshot-size -4K" "delay-thresh -1ms" "multi-snapshot=-1"; do
+		mtbpf_run attach -pid 1 -symbol main -$value
+		[ "$status" -eq 2 ]
+		complains bad-value "*" "*" "-*" @negative
+	done
 	mtbpf_run attach -pid 1 -snapshot-size 4X
 	[ "$status" -eq 2 ]
 	complains bad-value "*" snapshot-size 4X @not-a-size hint size-units

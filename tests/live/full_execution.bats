@@ -29,6 +29,21 @@ setup() {
 	[ -z "$(find "$out" -name '.mtbpf-*')" ]
 }
 
+@test "the stepper: threads that the program starts, one of which executes another program" {
+	"$mtbpf" run -full-execution -source soft -o "$out/r.fxt" -- "$O/programs/thread_exec-static" \
+		>"$out/said" 2>&1 || { cat "$out/said"; false; }
+	cat "$out/said"
+	grep -q '2 threads, no gaps$' "$out/said"
+	"$mtbpf" decode "$out/r.mtbpf" -format text >"$out/text"
+	main=$(awk '$5 == "wait_for" { print $1 }' "$out/text")
+	[ "$(awk '$5 == "after_exec" { print $1 }' "$out/text")" = "$main" ]
+	thread=$(awk '$5 == "before_exec" { print $1 }' "$out/text")
+	[ -n "$main" ] && [ -n "$thread" ] && [ "$thread" != "$main" ]
+	# The calls that have not returned end at the execve, before the other program's first call.
+	awk -v thread="$thread" '$1 == thread && $4 > end { end = $4 }
+		$5 == "after_exec" { begin = $3 } END { exit !(end && end < begin) }' "$out/text"
+}
+
 @test "a disk that is full ends the recording, not the program" {
 	mkdir -p "$out/small"
 	mount -t tmpfs -o size=150k tmpfs "$out/small" 2>/dev/null || skip "no tmpfs may be mounted here"

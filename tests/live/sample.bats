@@ -270,6 +270,18 @@ undisturbed() {
 	perf evlist -v -i kept.mtbpf 2>/dev/null 3>&- | grep '^cpu-clock' | grep -q 'sample_period.* 100000000,'
 }
 
+@test "a rate that the lookback or the kernel limits is the one that is said" {
+	start causes read
+	undisturbed attach -source sample -unwind fp -pid "$target" -symbol one_iter -delay-thresh 1s -snapshot-size 64K \
+		-timeout 300ms
+	[[ $output =~ sample:\ ([0-9]+)\ stacks\ per\ second\ instead\ of\ ([0-9]+) ]]
+	[ "${BASH_REMATCH[1]}" -lt "${BASH_REMATCH[2]}" ]
+	[ "$(grep -c "^sample: ${BASH_REMATCH[1]} stacks per second, each costs" <<<"$output")" -eq 1 ]
+	[ "$(grep -c "^sample: ${BASH_REMATCH[2]} stacks" <<<"$output")" -eq 0 ]
+	mtbpf_run attach -source sample -pid "$target" -sample-rate 1000000 -timeout 300ms
+	[[ $output == *"stacks per second"* && $output != *"sample: 1000000 "* ]]
+}
+
 @test "what the stacks cost here is said in one line, without -max-overhead too" {
 	start causes branch
 	undisturbed attach -source sample -pid "$target" -sample-rate 100 -timeout 300ms
@@ -337,8 +349,12 @@ undisturbed() {
 	eventually 5 grep -q '^pid ' out
 	mtbpf_run attach -source sample -pid "$target" -symbol hot -delay-thresh 100s -timeout 60s
 	[ "$status" -eq 1 ]
-	[[ $output == *"mtbpf: the probe of hot is removed: "*" % of the target's CPU"* ]]
+	[[ $output == *"mtbpf: the probes of hot are removed: "*" % of the target's CPU"* ]]
 	[[ $output == *"hint: "*"-max-overhead none keeps the probe"* ]]
+	# The hits of -also count as well.
+	mtbpf_run attach -source sample -pid "$target" -symbol main -also hot -delay-thresh 100s -timeout 60s
+	[ "$status" -eq 1 ]
+	[[ $output == *"mtbpf: the probes of main and hot are removed: "* ]]
 	mtbpf_run attach -source sample -pid "$target" -symbol hot -delay-thresh 100s -timeout 4s -max-overhead none
 	[ "$status" -eq 3 ]
 }

@@ -92,7 +92,12 @@ runs_on() {
 	start service -scale small
 	mtbpf_run attach -pid "$target" -source soft -start main -stop format_reply -symbol one_iter -o x.fxt
 	[ "$status" -eq 1 ]
+	complains no-region-recorded hint check-regions ", or use -duration-thresh"
+	mtbpf_run attach -pid "$target" -source soft -start main -stop format_reply -symbol one_iter -duration-thresh 1ns \
+		-o x.fxt
+	[ "$status" -eq 1 ]
 	complains no-region-recorded hint check-regions
+	[[ $output != *"or use -duration-thresh"* ]]
 	runs_on
 }
 

@@ -2,7 +2,7 @@
 PROGRAMS := $(patsubst tests/programs/%.c,$(O)/programs/%,$(wildcard tests/programs/*.c)) \
             $(patsubst tests/programs/%.cc,$(O)/programs/%,$(wildcard tests/programs/*.cc))
 # Without a dynamic loader, which a stepper would spend ten seconds in.
-PROGRAMS += $(addprefix $(O)/programs/,crash-static library-static service-static)
+PROGRAMS += $(addprefix $(O)/programs/,crash-static library-static service-static thread_exec-static)
 PLUGINS  := $(patsubst tests/programs/plugin/%.c,$(O)/programs/lib%.so,$(wildcard tests/programs/plugin/*.c))
 
 PROGRAM_CFLAGS = -O2 -g -Iinclude -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter \

@@ -5,7 +5,7 @@ JUDGE_SHARED := $(addprefix $(O)/tests/stacks/,mistakes.o shown.o truth_read.o t
 $(JUDGE).o $(JUDGE_SHARED): ALL_CFLAGS += -Itests/stacks
 $(JUDGE): $(JUDGE_SHARED) $(O)/tests/unit/without_rule.o
 # So that a rule can be taken out: tests/stacks/rules.
-$(JUDGE): LDFLAGS += -Wl,--wrap=rules__classify
+$(JUDGE): override LDFLAGS += -Wl,--wrap=rules__classify
 
 stacks: all programs ptgen $(JUDGE)
 	$(Q)O=$(O) tests/stacks/run

@@ -19,6 +19,9 @@
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 #define HAS_ADDRESS_SANITIZER 1
 #endif
+#if defined(HAS_ADDRESS_SANITIZER) || defined(HAS_THREAD_SANITIZER)
+#define HAS_OWN_ALLOCATOR 1
+#endif
 
 static inline void not_with_thread_sanitizer(const char *why)
 {
@@ -31,7 +34,7 @@ static inline void not_with_thread_sanitizer(const char *why)
 /* They bring an allocator of their own, of which mallinfo2(3) knows nothing. */
 static inline void not_with_own_allocator(void)
 {
-#if defined(HAS_ADDRESS_SANITIZER) || defined(HAS_THREAD_SANITIZER)
+#ifdef HAS_OWN_ALLOCATOR
 	print_message("# skip: what sanitizers allocate is not known\n");
 	skip();
 #endif

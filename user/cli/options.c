@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -213,8 +214,13 @@ static int report_bad_value(const struct parser *parser, const struct option_spe
 		[OPT_LIST] = "is one too many",
 	};
 
-	log__error("%s: -%s '%s' %s", parser->table->command, spec->name, value,
-		   err == -ERANGE && spec->kind != OPT_LIST ? "is too large" : wrong[spec->kind]);
+	const char *why = wrong[spec->kind];
+
+	if (err == -ERANGE && spec->kind != OPT_LIST)
+		why = "is too large";
+	else if (*value == '-' && isdigit((unsigned char)value[1]) && spec->kind != OPT_CHOICE)
+		why = "is negative";
+	log__error("%s: -%s '%s' %s", parser->table->command, spec->name, value, why);
 	hint_value(spec, err);
 	return -EINVAL;
 }

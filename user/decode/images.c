@@ -25,7 +25,7 @@ struct opened {
 	const char *path, *build_id; /* the recording's */
 	uint64_t ino;
 	struct elf_image *image; /* NULL: it could not be opened, which was reported */
-	int error;		 /* errno of the attempt to open it; 0: none */
+	int error; /* errno of the attempt to open it; ENOMEM: no other place is tried */
 	/* The file that has this path now, if it is another one. */
 	char other_id[64];
 	uint64_t other_ino;
@@ -132,27 +132,31 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static struct elf_image *open_elf(int fd, const struct rec_map *map)
+static struct elf_image *open_elf(struct opened *file, int fd, const struct rec_map *map)
 {
 	const char *name = base_name(map->path);
-	struct elf_image *image = elf_image__open(fd, name);
+	struct elf_image *image;
+	void *data = MAP_FAILED;
 	struct stat st;
-	void *data;
 
-	if (image || errno == ENOMEM || fstat(fd, &st))
-		return image;
-	/* The file is not valid ELF: its bytes are used as code without symbols. */
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
+	if (file->error == ENOMEM)
 		return NULL;
-	image = elf_image__raw(data, (size_t)st.st_size, name, name);
-	munmap(data, (size_t)st.st_size);
+	image = elf_image__open(fd, name);
+	/* If the file is not valid ELF, its bytes are used as code without symbols. */
+	if (!image && errno != ENOMEM && !fstat(fd, &st))
+		data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data != MAP_FAILED) {
+		image = elf_image__raw(data, (size_t)st.st_size, name, name);
+		munmap(data, (size_t)st.st_size);
+	}
+	if (!image && errno == ENOMEM)
+		file->error = ENOMEM;
 	return image;
 }
 
 /*
  * The file at `path`, if it is what was mapped; otherwise NULL, and file->other_id and other_ino
- * describe another file that is there.
+ * describe another file that is there. NULL with errno.
  */
 static struct elf_image *try_path(struct opened *file, const struct rec_map *map, const char *path)
 {
@@ -163,8 +167,9 @@ static struct elf_image *try_path(struct opened *file, const struct rec_map *map
 
 	if (fd < 0)
 		return NULL;
+	errno = ENOEXEC;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		image = open_elf(fd, map);
+		image = open_elf(file, fd, map);
 	close(fd);
 	if (!image)
 		return NULL;
@@ -175,6 +180,7 @@ static struct elf_image *try_path(struct opened *file, const struct rec_map *map
 	snprintf(file->other_id, sizeof(file->other_id), "%s", build_id);
 	file->other_ino = st.st_ino;
 	elf_image__free(image);
+	errno = ENOENT;
 	return NULL;
 }
 
@@ -198,7 +204,8 @@ static struct elf_image *from_machine(struct opened *file, const struct rec_map 
 		image = try_path(file, map, path);
 	if (!image) {
 		image = try_path(file, map, map->path);
-		file->error = errno;
+		if (file->error != ENOMEM)
+			file->error = errno;
 	}
 	for (unsigned int i = 0; !image && !build_id__path(map->build_id, i, path, sizeof(path));
 	     i++)
@@ -212,8 +219,8 @@ static struct elf_image *from_machine(struct opened *file, const struct rec_map 
 }
 
 /*
- * Opens the file of a mapping: the recording's copy, or a file on this machine. NULL with errno:
- * it was not found (*file tells what has its name instead), or out of memory.
+ * Opens the file of a mapping: the recording's copy, or a file on this machine. NULL with
+ * file->error: it was not found (*file tells what has its name instead), or out of memory.
  */
 static struct elf_image *opened__open(struct opened *file, const struct recording *rec,
 				      const struct rec_map *map)
@@ -224,7 +231,7 @@ static struct elf_image *opened__open(struct opened *file, const struct recordin
 
 	recording__root_path(rec, map->pid, root);
 	if (kept && kept->fd >= 0)
-		image = open_elf(kept->fd, map);
+		image = open_elf(file, kept->fd, map);
 	if (!image)
 		image = from_machine(file, map, root);
 	if (!image)
@@ -251,73 +258,80 @@ static struct elf_image *from_recording(const struct recording *rec, const struc
 	return NULL;
 }
 
-/* The file of a mapping; NULL: it cannot be opened, which is reported once with what to do. */
-static struct elf_image *find_image(struct images *images, const struct rec_map *map)
+/*
+ * Sets *image to the file of a mapping; NULL: it cannot be opened, which is reported once with what
+ * to do. 0 or -ENOMEM.
+ */
+static int find_image(struct images *images, const struct rec_map *map, struct elf_image **image)
 {
-	struct opened *file;
+	struct opened file = {.path = map->path, .build_id = map->build_id, .ino = map->ino};
+	bool is_file = map->path[0] == '/';
 
 	VEC_EACH(&images->files, f)
 		if (f->ino == map->ino && !strcmp(f->build_id, map->build_id) &&
-		    !strcmp(f->path, map->path))
-			return f->image;
-	file = VEC_PUSH(&images->files);
-	if (!file)
-		return NULL;
-	*file = (struct opened){.path = map->path, .build_id = map->build_id, .ino = map->ino};
-	if (map->path[0] != '/') {
-		file->image = from_recording(images->rec, map);
-		return file->image;
+		    !strcmp(f->path, map->path)) {
+			*image = f->image;
+			return 0;
+		}
+	file.image =
+		is_file ? opened__open(&file, images->rec, map) : from_recording(images->rec, map);
+	if (!file.image && !is_file)
+		file.error = errno;
+	if ((!file.image && file.error == ENOMEM) || VEC_ADD(&images->files, file)) {
+		elf_image__free(file.image);
+		return -ENOMEM;
 	}
-	file->image = opened__open(file, images->rec, map);
-	if (file->image)
-		return file->image;
+	*image = file.image;
+	if (file.image || !is_file)
+		return 0;
 	images->is_missing_some = true;
-	if (file->other_ino) {
+	if (file.other_ino) {
 		log__warn("%s is not the file that ran: it has build ID %s instead of %s; its code "
 			  "shows as gaps",
-			  map->path, file->other_id[0] ? file->other_id : "none", map->build_id);
+			  map->path, file.other_id[0] ? file.other_id : "none", map->build_id);
 		log__hint("put the original file back at that path ('debuginfod-find executable "
 			  "%s' may fetch it), or record with -portable",
 			  map->build_id);
-		return NULL;
+		return 0;
 	}
 	log__warn("cannot read the code of %s (%s): the trace has gaps where this code ran",
-		  map->path, strerror(file->error));
+		  map->path, strerror(file.error));
 	if (map->build_id[0])
 		log__hint("put the file with build ID %s at that path ('debuginfod-find "
 			  "executable' may fetch it), or record with -portable",
 			  map->build_id);
-	return NULL;
+	return 0;
 }
 
-/* Returns what was copied of the process's memory; NULL: nothing, or no memory for it (errno). */
-static struct elf_image *find_jit(struct images *images, pid_t pid)
+/* Sets *image to what was copied of the process's memory; NULL: nothing. 0 or -ENOMEM. */
+static int find_jit(struct images *images, pid_t pid, struct elf_image **image)
 {
 	const struct recording *rec = images->rec;
 	_cleanup_free_ struct jit_piece *pieces = NULL;
 	const char *perf_map = NULL;
-	struct jit *jit;
+	struct jit jit = {.pid = pid};
 	size_t n = 0;
 
 	VEC_EACH(&images->jits, j)
-		if (j->pid == pid)
-			return j->image;
-	jit = VEC_PUSH(&images->jits);
-	if (!jit) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	*jit = (struct jit){.pid = pid};
+		if (j->pid == pid) {
+			*image = j->image;
+			return 0;
+		}
 	pieces = calloc(rec->images.n + 1, sizeof(*pieces));
 	if (!pieces)
-		return NULL;
-	VEC_EACH(&rec->images, image)
-		if (image->pid == pid)
-			pieces[n++] = (struct jit_piece){image->start, image->data, image->size};
+		return -ENOMEM;
+	VEC_EACH(&rec->images, copy)
+		if (copy->pid == pid)
+			pieces[n++] = (struct jit_piece){copy->start, copy->data, copy->size};
 	VEC_EACH_WHILE(&rec->perf_maps, map, !perf_map)
 		perf_map = map->pid == pid ? map->text : NULL;
-	jit->image = jit_image__new(pieces, n, perf_map);
-	return jit->image;
+	jit.image = jit_image__new(pieces, n, perf_map);
+	if ((!jit.image && errno == ENOMEM) || VEC_ADD(&images->jits, jit)) {
+		elf_image__free(jit.image);
+		return -ENOMEM;
+	}
+	*image = jit.image;
+	return 0;
 }
 
 /* Adds the mapping's code. 0 or -ENOMEM. */
@@ -333,9 +347,9 @@ static int map_code(struct images *images, const struct rec_map *m, struct code_
 		is_copied |= copy->pid == m->pid && copy->start < m->start + m->len &&
 			     m->start < copy->start + copy->size;
 	is_copied = is_copied && !recording__find_file(rec, m->path, m->ino);
-	image = is_copied ? find_jit(images, m->pid) : find_image(images, m);
-	if (!image)
-		return is_copied && errno == ENOMEM ? -ENOMEM : 0;
+	err = is_copied ? find_jit(images, m->pid, &image) : find_image(images, m, &image);
+	if (err || !image)
+		return err;
 	if (is_copied)
 		return jit_image__map(image, m->start, m->len, map);
 	err = code_map__add(map, m->start, m->len, m->pgoff, image);

@@ -619,10 +619,8 @@ static bool leads_to_callers(struct sampled_thread *t, const struct rec_sample *
 }
 
 /*
- * A copy ends at the end of a page if a page is not mapped at that moment: perf's copies before
- * that page, those of the recorder at the end of the first page (bpf/switch_stack.bpf.h). The sizes
- * that are asked for are mostly whole pages: a complete copy ends there only if it begins at a
- * page.
+ * A copy ends before a page that is not mapped at that moment. The sizes that are asked for are
+ * mostly whole pages: a complete copy ends at a page only if it begins at one.
  */
 static bool ends_at_page(const struct rec_user *user)
 {

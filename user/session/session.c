@@ -375,6 +375,8 @@ static int prepare(struct session *s)
 	if (!err)
 		session__measure_hits(s);
 	session__fit_lookback(s);
+	if (!err)
+		overhead__say_rate(&s->overhead, &s->options->sample);
 	return err;
 }
 

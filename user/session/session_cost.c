@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/sample/sample_ring.h"
 #include "capture/probe/uprobe_event.h"
 #include "trigger/recorder.h"
 #include "trigger/trigger.h"
@@ -57,31 +58,35 @@ static void warn_broken(const struct sample_options *o)
 		  o->max_overhead, SAMPLE_RATE_LEAST);
 }
 
-static void say_rate(const struct sample_options *o, const struct sample_cost *cost,
-		     unsigned int hz)
+void overhead__say_rate(const struct overhead *overhead, const struct sample_options *o)
 {
+	bool is_lowered = o->rate == SAMPLE_RATE_AUTO && overhead->hz < SAMPLE_RATE_DEFAULT;
+	const struct sample_cost *cost = &overhead->cost;
+	double percent = 100 * sample_cost__share(cost, overhead->hz);
+	/* Otherwise the lookback decided, which was said. */
+	bool by_cost = !overhead->most_hz;
 	char sample[UNITS_TEXT_SIZE];
-	bool is_lowered = o->rate == SAMPLE_RATE_AUTO && hz < SAMPLE_RATE_DEFAULT;
-	double percent = 100 * sample_cost__share(cost, hz);
 
 	units__format_duration(sample, cost->sample_ns);
+	if (!overhead->is_measured)
+		return;
 	if (!cost->sample_ns)
 		log__info(
 			"sample: %u stacks per second; what one costs is not known, because other "
 			"work on this machine disturbed the measurement",
-			hz);
-	else if (o->max_overhead_ppm)
+			overhead->hz);
+	else if (by_cost && o->max_overhead_ppm)
 		log__info("sample: a stack costs %s here, a context switch %s: %u samples per "
 			  "second, for -max-overhead %s",
-			  sample, DURATION(cost->switch_ns), hz, o->max_overhead);
-	else if (is_lowered)
+			  sample, DURATION(cost->switch_ns), overhead->hz, o->max_overhead);
+	else if (by_cost && is_lowered)
 		log__info("sample: %u stacks per second, because each costs %s here: %.1f %% of a "
 			  "thread's time (-sample-rate %u overrides this)",
-			  hz, sample, percent, SAMPLE_RATE_DEFAULT);
+			  overhead->hz, sample, percent, SAMPLE_RATE_DEFAULT);
 	else
 		log__info("sample: %u stacks per second, each costs %s here: %.1f %% of a thread's "
 			  "time",
-			  hz, sample, percent);
+			  overhead->hz, sample, percent);
 }
 
 static void set_recorder(void *ctx, bool on)
@@ -158,7 +163,8 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 		err = measure_load(pids, &load);
 	if (err && o->max_overhead_ppm)
 		return overhead__refuse(o, err);
-	overhead->hz = overhead->first_hz = overhead__rate(o, &overhead->cost, &load);
+	overhead->hz = overhead->first_hz =
+		sample_rate__limit(overhead__rate(o, &overhead->cost, &load));
 	if (err)
 		return 0;
 	overhead->in_second = (struct overhead_counts){
@@ -169,7 +175,7 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 	overhead->is_broken = o->max_overhead_ppm && !is_kept(o, &overhead->cost, &load);
 	if (overhead->is_broken)
 		warn_broken(o);
-	say_rate(o, &overhead->cost, overhead->hz);
+	overhead->is_measured = true;
 	return 0;
 }
 
@@ -511,6 +517,7 @@ void session__say_cost(const struct session *s)
 static int remove_probes(struct session *s)
 {
 	const struct probe *stepped = probes__stepped(s->probes.all.n ? &s->probes : &s->also);
+	bool is_both = s->probes.all.n && s->also.all.n;
 	struct overhead *o = &s->overhead;
 
 	log__end_line();
@@ -524,10 +531,11 @@ static int remove_probes(struct session *s)
 		o->n_dear = 0;
 		return 0;
 	}
-	log__error("the probe of %s is removed: %llu hits/s x %s take %.0f %% of the target's CPU",
-		   s->probes.all.n ? s->probes.shown : s->also.shown,
-		   (unsigned long long)o->in_second.hits, DURATION(o->cost.hit_ns),
-		   100 * hits_share(o));
+	log__error("the probes of %s%s%s are removed: %llu hits/s x %s take %.0f %% of the "
+		   "target's CPU",
+		   s->probes.all.n ? s->probes.shown : "", is_both ? " and " : "",
+		   s->also.all.n ? s->also.shown : "", (unsigned long long)o->in_second.hits,
+		   DURATION(o->cost.hit_ns), 100 * hits_share(o));
 	log__hint("choose a function that is called less often, such as its caller%s%s; "
 		  "-max-overhead none keeps the probe",
 		  s->also.all.n ? ", or fewer with -also" : "",

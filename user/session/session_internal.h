@@ -26,6 +26,7 @@ struct overhead {
 	unsigned int most_hz;	   /* a higher rate makes the lookback too short; 0: no limit */
 	struct sample_load seen;   /* the target's load counters at the last look */
 	struct sample_load recent; /* a decaying sum: each update halves the older load */
+	bool is_measured;	   /* the cost and the load, or the cost is known not to be */
 	bool is_near_told;	   /* overhead__say_near() has warned */
 	bool is_broken;		   /* no rate keeps -max-overhead; this has been reported */
 	/* The counters at the last read, and their change per second. */
@@ -170,11 +171,13 @@ int overhead__refuse(const struct sample_options *options, int err);
 /*
  * Measures the cost of samples with `stack` bytes of stack copy, and with kernel frames if `kernel`
  * is set, and the load of the processes (none if the program is not started yet). Stores the cost
- * and the rate in *overhead, which the caller has zeroed, and prints them. 0, or -errno after a
- * line and a hint; without -max-overhead always 0, if need be with unknown costs.
+ * and the rate in *overhead, which the caller has zeroed. 0, or -errno after a line and a hint;
+ * without -max-overhead always 0, if need be with unknown costs.
  */
 int overhead__measure(const struct sample_options *options, uint32_t stack, bool kernel,
 		      const struct pid_set *pids, struct overhead *overhead);
+/* Prints what was measured and the rate, which session__fit_lookback() may have lowered. */
+void overhead__say_rate(const struct overhead *overhead, const struct sample_options *options);
 
 /*
  * Warns once if the threshold (0: none; UINT64_MAX: not known yet) is so small that a call may be

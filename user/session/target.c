@@ -86,25 +86,12 @@ static void say_found(const struct process_list *list, const struct pid_set *pid
 		log__info("  and %zu more", pids->n - said);
 }
 
-static int read_processes(struct process_list *list)
-{
-	int err = process_list__read(list);
-
-	if (err) {
-		log__error("cannot read the list of processes: %s", strerror(-err));
-		log__hint(err == -ENOENT ? "mount /proc, which mtbpf needs"
-					 : "raise the limits of memory and open files: ulimit -v, "
-					   "ulimit -n");
-	}
-	return err;
-}
-
 static int choose_name(struct target *target, const char *name)
 {
 	struct nearest nearest = {.word = name};
 	struct process_list list;
 	const char *meant;
-	int err = read_processes(&list);
+	int err = process_list__read(&list);
 
 	for (size_t i = 0; i < list.n && !err; i++) {
 		if (process_entry__matches(&list.v[i], name))
@@ -175,7 +162,7 @@ static int pick(struct target *target)
 
 	if (!picker__is_possible())
 		return -ENODATA;
-	err = read_processes(&list);
+	err = process_list__read(&list);
 	if (!err) {
 		lines = calloc(list.n + 1, sizeof(*lines));
 		err = lines ? 0 : -ENOMEM;

@@ -392,8 +392,8 @@ static int refuse_unknown(const struct container_search *search, const char *nam
 
 /*
  * Finds the container or pod of this name among the names that read() tells; if no name matches,
- * and by_id is set, the container with this ID. Frees the members of the search. 0, -errno of
- * reading /proc, or -errno after a line and a hint: -ESRCH, -ENOTUNIQ.
+ * and by_id is set, the container with this ID. Frees the members of the search. 0, -ENOMEM, or
+ * -errno after a line and a hint: -ESRCH, -ENOTUNIQ, or that of process_list__read().
  */
 static int find(struct container *container, struct container_search *search, const char *name,
 		int (*read)(struct container_names *names, const char *root), bool by_id)

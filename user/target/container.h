@@ -17,7 +17,7 @@ struct container {
 /*
  * Finds a running container by its name (of containerd also its ID), otherwise by its ID or the
  * first digits of that. 0; -ENOMEM; or after a line and a hint on stderr: -ESRCH not found or not
- * running; -ENOTUNIQ. container__fini() in any case.
+ * running; -ENOTUNIQ; an error of process_list__read(). container__fini() in any case.
  */
 int container__find(struct container *container, const char *name);
 /*

@@ -121,9 +121,10 @@ static int open_process(struct process *process, pid_t pid, bool may_be_kernel)
 	memcpy(process->comm, status.comm, sizeof(process->comm));
 	if (!status.has_memory && !may_be_kernel) {
 		log__error("%d (%s) is a kernel thread", (int)pid, status.comm);
-		log__hint("'mtbpf attach -trace-kernel-only' (or -source sample "
-			  "-trace-include-kernel) records kernel threads; 'pgrep -a NAME' lists "
-			  "other processes");
+		log__hint(
+			"'mtbpf attach' records kernel threads, with -trace-kernel-only (Intel PT) "
+			"or -source sample -trace-include-kernel; 'pgrep -a NAME' lists other "
+			"processes");
 		return -ENOEXEC;
 	}
 	process->is_kernel_thread = !status.has_memory;
@@ -479,7 +480,7 @@ static int read_entry(pid_t pid, struct process_entry *entry)
 
 ORDER(compare_entries, struct process_entry, COMPARE(x->pid, y->pid))
 
-int process_list__read(struct process_list *list)
+static int read_list(struct process_list *list)
 {
 	__attribute__((cleanup(cleanup__closedir))) DIR *proc = opendir("/proc");
 	int err = 0;
@@ -510,6 +511,19 @@ int process_list__read(struct process_list *list)
 			err = 0;
 	}
 	VEC_SORT(list, compare_entries);
+	return err;
+}
+
+int process_list__read(struct process_list *list)
+{
+	int err = read_list(list);
+
+	if (err) {
+		log__error("cannot read the list of processes: %s", strerror(-err));
+		log__hint(err == -ENOENT ? "mount /proc, which mtbpf needs"
+					 : "raise the limits of memory and open files: ulimit -v, "
+					   "ulimit -n");
+	}
 	return err;
 }
 

@@ -132,8 +132,8 @@ struct process_list {
 
 /*
  * Every process that may be traced: kernel threads, zombies, processes that /proc hides from this
- * user, and this process itself are left out. 0, or -errno if the list would be incomplete;
- * process_list__fini() in any case.
+ * user, and this process itself are left out. 0, or -errno after a line and a hint if the list
+ * would be incomplete; process_list__fini() in any case.
  */
 int process_list__read(struct process_list *list);
 void process_list__fini(struct process_list *list);

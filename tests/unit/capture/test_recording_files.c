@@ -178,6 +178,33 @@ static void test_links_and_pipes_are_refused(void **state)
 	check_open(f, -ELOOP);
 }
 
+static void read_other(struct fixture *f, const char *path, int err)
+{
+	struct recording rec;
+
+	recording__init(&rec);
+	stderr_capture__begin(&f->said);
+	assert_int_equal(recording__read(&rec, path), err);
+	stderr_capture__end(&f->said);
+	recording__fini(&rec);
+	ASSERT_COMPLAINT(f->said.text);
+	ASSERT_ERROR(f->said.text, TEXT_cannot_open, path, strerror(-err));
+}
+
+static void test_each_path_that_cannot_be_opened_is_named(void **state)
+{
+	static const char no_mmap[] = "/sys/kernel/mm/transparent_hugepage/enabled";
+	struct fixture *f = *state;
+	char path[PATH_MAX] = "/tmp";
+
+	for (size_t len = 4; len + 2 < sizeof(path) - 1; len += 2)
+		strcpy(path + len, "/.");
+	read_other(f, path, -ENAMETOOLONG);
+	read_other(f, f->path, -ENOENT);
+	if (!access(no_mmap, R_OK))
+		read_other(f, no_mmap, -ENODEV);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +212,7 @@ int main(void)
 		TEST(test_mappings_get_their_build_ids),
 		TEST(test_damaged_meta),
 		TEST(test_links_and_pipes_are_refused),
+		TEST(test_each_path_that_cannot_be_opened_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,17 +19,10 @@
 #include <unistd.h>
 
 #include "capture/recording/recording.h"
+#include "sanitizers.h"
 
 /* More than a vector has room for at first: it is moved while they are added. */
 #define N_INSIDE 20
-
-#ifdef __has_feature /* clang */
-#define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#else
-#define IS_SANITIZED 0
-#endif
 
 /*
  * Vectors that move_blocks has moved, with other bytes in their old place. They stay allocated, so
@@ -43,7 +36,7 @@ static bool move_blocks;
  * In place of the C library's, which would mostly enlarge the block where it is. Sanitizers have a
  * realloc() of their own, and report reads of the old place.
  */
-#if !IS_SANITIZED
+#ifndef HAS_OWN_ALLOCATOR
 void *realloc(void *old, size_t size)
 {
 	size_t old_size = old ? malloc_usable_size(old) : 0;
@@ -171,7 +164,7 @@ static void test_a_tree_of_its_own_stays_open(void **state)
 	move_blocks = true;
 	assert_int_equal(recording__hold_roots(&f->rec), 0);
 	move_blocks = false;
-#if !IS_SANITIZED
+#ifndef HAS_OWN_ALLOCATOR
 	assert_true(n_old_blocks > 0);
 #endif
 	while (n_old_blocks)

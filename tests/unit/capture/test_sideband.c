@@ -95,7 +95,7 @@ static void test_threads_begin_and_end(void **state)
 	assert_int_equal(f->sideband.started.v[0].tid, THREAD);
 	put(f, PERF_RECORD_EXIT, PID, THREAD);
 	assert_int_equal(f->sideband.ended.n, 1);
-	assert_int_equal(f->sideband.ended.v[0], THREAD);
+	assert_int_equal(f->sideband.ended.v[0].tid, THREAD);
 }
 
 static void test_a_child_is_ours_where_it_is_wanted(void **state)
@@ -118,7 +118,7 @@ static void test_a_thread_ends_whose_process_is_known_to_have_gone(void **state)
 	pid_set__remove(&f->pids, PID);
 	put(f, PERF_RECORD_EXIT, PID, THREAD);
 	assert_int_equal(f->sideband.ended.n, 1);
-	assert_int_equal(f->sideband.ended.v[0], THREAD);
+	assert_int_equal(f->sideband.ended.v[0].tid, THREAD);
 }
 
 /* Its rings are the CPUs': none of them ends. */

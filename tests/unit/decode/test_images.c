@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "decode/images.h"
+#include "failing_realloc.h"
 #include "stderr_capture.h"
 
 #define START 0x10000
@@ -116,6 +117,32 @@ static void test_no_file(void **state)
 	f->map.path = "/no/such/file";
 	assert_non_null(strstr(apply(f, &mapped), "/no/such/file (No such file or directory)"));
 	assert_false(mapped);
+}
+
+/* Whichever allocation fails, the file is not called missing. */
+static void test_no_memory_is_an_error(void **state)
+{
+	struct fixture *f = *state;
+	int err = -ENOMEM, n_failed = 0;
+
+	not_with_own_allocator();
+	assert_int_equal(recording__add_map(&f->rec, &f->map), 0);
+	stderr_capture__begin(&f->err);
+	for (; err; n_failed += err != 0) {
+		struct images *images = images__new(&f->rec);
+		struct code_map *code = code_map__new();
+		size_t next = 0;
+		uint8_t byte;
+
+		realloc_left = n_failed;
+		err = images__apply(images, 1, 0, &next, code);
+		realloc_left = -1;
+		assert_true(err == -ENOMEM || code_map__read(code, START, &byte, 1) == 1);
+		code_map__free(code);
+		images__free(images);
+	}
+	assert_string_equal(stderr_capture__end(&f->err), "");
+	assert_true(n_failed >= 2);
 }
 
 /* Of who may not look into the process's own: below no other name it is there. */
@@ -328,6 +355,7 @@ int main(void)
 		TEST(test_a_build_id_that_fits),
 		TEST(test_another_build_id),
 		TEST(test_no_file),
+		TEST(test_no_memory_is_an_error),
 		TEST(test_the_file_in_a_tree_that_is_held),
 		TEST(test_a_mismatch_is_said_once),
 		TEST(test_a_mismatch_of_a_replaced_file),

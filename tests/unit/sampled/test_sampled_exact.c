@@ -432,6 +432,34 @@ static void test_a_hit_alone_is_told_of(void **state)
 	free(text);
 }
 
+/* These are measured from a begin of their own, and not from the hit before. */
+static void test_no_earlier_hit_is_not_why_a_region_or_a_stall_has_no_report(void **state)
+{
+	static const uint32_t reasons[] = {MT_HIT_DURATION, MT_HIT_MARK, MT_HIT_REGION,
+					   MT_HIT_STALL};
+	struct fixture *f = *state;
+	struct decoded decoded;
+
+	f->rec.source = strdup("sample");
+	add_hit(f, 1000, MT_HIT_EVERY);
+	f->rec.hits.v[0].sequence = 1;
+	assert_int_equal(decoded__make(&decoded, &f->rec, &(struct tree_options){0}), 0);
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		decoded.hits.v[0].reason = reasons[i];
+		decoded.hits.v[0].tid = 99; /* of whom nothing was recorded */
+		decoded__summarise(&decoded, &f->rec, out, 10);
+		fclose(out);
+		assert_non_null(strstr(text, "no report: "));
+		assert_null(strstr(text, "no hit came before this one"));
+		free(text);
+	}
+	decoded__fini(&decoded);
+}
+
 /* Made by hand: no machine of ours has them. */
 static void test_last_branches_are_told_of(void **state)
 {
@@ -551,6 +579,7 @@ int main(void)
 		TEST(test_a_call_from_before_is_no_probe),
 		TEST(test_a_hit_alone_shows_its_stack),
 		TEST(test_a_hit_alone_is_told_of),
+		TEST(test_no_earlier_hit_is_not_why_a_region_or_a_stall_has_no_report),
 		TEST(test_last_branches_are_told_of),
 		TEST(test_a_hit_at_its_return_is_no_other_call),
 		TEST(test_a_long_system_call_without_any_stack),

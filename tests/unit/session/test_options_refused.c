@@ -132,7 +132,8 @@ static void test_bad_values(void **state)
 static void test_bad_ints(void **state)
 {
 	static const char *const bad[] = {
-		"", "x", "12x", "-12", "+12", " 12", "0x12", "1.5", "99999999999999999999999999x"};
+		"",    "x",   "12x",  "-x",  "-",
+		"+12", " 12", "0x12", "1.5", "99999999999999999999999999x"};
 	struct outcome o = PARSE("-pid", "2147483648");
 
 	ASSERT_REFUSED(o);
@@ -140,6 +141,10 @@ static void test_bad_ints(void **state)
 	ASSERT_HINT(o.messages, TEXT_whole_numbers, "pid", INT_MAX);
 	o = PARSE("-pid", "99999999999999999999999999");
 	ASSERT_ERROR(o.messages, TEXT_too_large);
+	o = PARSE("-pid", "-12");
+	ASSERT_REFUSED(o);
+	ASSERT_ERROR(o.messages, TEXT_bad_value, "attach", "pid", "-12", TEXT_negative);
+	ASSERT_HINT(o.messages, TEXT_whole_numbers, "pid", INT_MAX);
 	o = PARSE("-pid", "2147483647");
 	ASSERT_PARSED(o);
 	assert_int_equal(o.settings.pid, INT_MAX);

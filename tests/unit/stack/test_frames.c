@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "failing_realloc.h"
 #include "stack/frames.h"
 #include "tree_text.h"
 
@@ -283,6 +284,63 @@ static void test_out_of_memory_is_kept(void **state)
 	VEC_FINI(&tree.calls);
 }
 
+/* Segments, and then open frames: more than vectors have room for at first. */
+static void fill(struct frames *frames)
+{
+	frames__init(frames);
+	for (uint64_t i = 0; i < 20; i++) {
+		frames__begin_segment(frames, 100 * i);
+		push(frames, 100 * i + 1, &g);
+		frames__pop_to(frames, NULL, 100 * i + 50, 0);
+		frames__end_segment(frames);
+	}
+	frames__begin_segment(frames, 5000);
+	for (uint64_t i = 0; i < 20; i++)
+		push(frames, 5000 + i, &h);
+}
+
+/* Whichever allocation fails, the stack that should be appended is whole, or has been appended. */
+static void test_a_stack_that_cannot_be_appended_stays(void **state)
+{
+	int err = -ENOMEM, n_failed = 0, n_kept = 0;
+
+	not_with_own_allocator();
+	for (; err; n_failed += err != 0) {
+		struct frames to, from, same;
+		struct call_tree tree = {0}, expected = {0};
+
+		frames__init(&to);
+		frames__begin_segment(&to, 0);
+		push(&to, 1, &f);
+		frames__pop_to(&to, NULL, 2, 0);
+		frames__end_segment(&to);
+		fill(&from);
+		fill(&same);
+		realloc_left = n_failed;
+		err = frames__append(&to, &from, BOUNDARY_GAP);
+		realloc_left = -1;
+		if (from.parts.n)
+			frames__pop_to(&from, NULL, 6000, 0);
+		frames__pop_to(&same, NULL, 6000, 0);
+		assert_int_equal(frames__finish(&from, &tree), 0);
+		assert_int_equal(frames__finish(&same, &expected), 0);
+		assert_int_equal(tree.calls.n, err && tree.calls.n ? expected.calls.n : 0);
+		n_kept += tree.calls.n != 0;
+		for (size_t i = 0; i < tree.calls.n; i++) {
+			assert_ptr_equal(tree.calls.v[i].function, expected.calls.v[i].function);
+			assert_int_equal(tree.calls.v[i].start_ns, expected.calls.v[i].start_ns);
+			assert_int_equal(tree.calls.v[i].end_ns, expected.calls.v[i].end_ns);
+			assert_int_equal(tree.calls.v[i].parent, expected.calls.v[i].parent);
+		}
+		VEC_FINI(&tree.calls);
+		VEC_FINI(&expected.calls);
+		frames__fini(&to);
+		frames__fini(&from);
+		frames__fini(&same);
+	}
+	assert_true(n_kept >= 2);
+}
+
 /* Deeper than any recursion of our own could go. */
 static void test_a_million_frames_deep(void **state)
 {
@@ -318,6 +376,7 @@ int main(void)
 		TEST(test_the_last_frame_can_be_dropped),
 		TEST(test_segments_and_gaps_stand_side_by_side),
 		TEST(test_out_of_memory_is_kept),
+		TEST(test_a_stack_that_cannot_be_appended_stays),
 		TEST(test_a_million_frames_deep),
 	};
 

@@ -496,10 +496,13 @@ static void test_reads_memory_up_to_a_hole(void **state)
 /* A list that lacks processes would let a caller say that there is none of a name. */
 static void test_the_list_of_processes_is_complete_or_refused(void **state)
 {
+	struct stderr_capture said;
 	struct rlimit all, few;
 	struct process_list list;
-	int next = dup(STDERR_FILENO);
+	int next;
 
+	stderr_capture__begin(&said);
+	next = dup(STDERR_FILENO);
 	assert_int_equal(process_list__read(&list), 0);
 	process_list__fini(&list);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
@@ -510,6 +513,9 @@ static void test_the_list_of_processes_is_complete_or_refused(void **state)
 	assert_int_equal(process_list__read(&list), -EMFILE);
 	process_list__fini(&list);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	stderr_capture__end(&said);
+	ASSERT_ERROR(said.text, TEXT_cannot_list_processes, strerror(EMFILE));
+	ASSERT_COMPLAINT(said.text);
 }
 
 int main(void)

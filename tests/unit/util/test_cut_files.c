@@ -9,6 +9,7 @@
 #include "stderr_capture.h"
 #include "util/signals.h"
 #include "util/fs.h"
+#include "util/log.h"
 
 #define PAGE 4096
 
@@ -118,5 +119,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_cut_while_it_is_decoded, set_up, tear_down),
 	};
 
+	/* If decoding is slow, a line would tell its progress. */
+	log__set_level(LOG_QUIET);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

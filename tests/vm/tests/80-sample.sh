@@ -3,6 +3,8 @@
 # only: 6.1 newest
 . /tests/vm/lib.sh
 cd /tmp || exit 1
+# Copies of stacks have a program of their own, which this kernel's verifier has to pass.
+CMOCKA_MESSAGE_OUTPUT=TAP must /build/tests/live/test_switch_stack
 
 # finds CAUSE REASON: the program's slow iteration has that reason. It comes first on its CPU, but for who is to take it.
 finds() {

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -512,6 +514,31 @@ static bool begin(struct followed *f, pid_t pid, pid_t tid)
 	return opened;
 }
 
+/*
+ * A thread has called execve(2): if it was not the main thread, it has that one's tid now. A ring
+ * of Intel PT that is not drained to disk has what the thread did before and after: it keeps the
+ * old tid.
+ */
+static void on_exec(struct followed *f, const struct executed *executed)
+{
+	VEC_EACH(&f->rings, each) {
+		struct followed_ring *ring = *each;
+		uint64_t id;
+
+		if (ring->place.pid == executed->pid ||
+		    ioctl(ring->sideband.event, PERF_EVENT_IOC_ID, &id) || id != executed->event_id)
+			continue;
+		if (f->ops->may_close &&
+		    (!f->config->spool_dir || !f->ops->may_close((struct source *)f, ring)))
+			return;
+		pid_set__remove(&f->tids, ring->place.pid);
+		(void)pid_set__add(&f->tids, executed->pid);
+		ring->place.pid = executed->pid;
+		ring->since_ns = executed->time_ns;
+		return;
+	}
+}
+
 /* Begins all threads that have no ring yet. *any: true if some threads have begun. */
 static int begin_missed(struct followed *f, bool *any)
 {
@@ -537,18 +564,30 @@ int followed__threads(struct followed *f)
 	struct sideband *s = &f->sideband;
 	int err = 0;
 
-	VEC_EACH(&s->ended, tid) {
-		for (size_t i = 0; i < f->rings.n; i++)
-			if (f->rings.v[i]->place.pid == *tid)
-				f->rings.v[i]->ended = true;
-		pid_set__remove(&f->tids, *tid);
-		f->n_left_out += pid_set__has(&f->left_out, *tid);
-		pid_set__remove(&f->left_out, *tid);
+	VEC_EACH(&s->executed, executed)
+		on_exec(f, executed);
+	VEC_EACH(&s->ended, task) {
+		/* Since an execve, another thread has the tid of the one that ended. */
+		bool is_taken = false;
+
+		VEC_EACH(&f->rings, each) {
+			bool is_later = (*each)->since_ns > task->time_ns;
+
+			if ((*each)->place.pid != task->tid)
+				continue;
+			is_taken |= is_later;
+			(*each)->ended |= !is_later;
+		}
+		if (is_taken)
+			continue;
+		pid_set__remove(&f->tids, task->tid);
+		f->n_left_out += pid_set__has(&f->left_out, task->tid);
+		pid_set__remove(&f->left_out, task->tid);
 	}
 	for (size_t i = 0; i < s->started.n; i++)
 		begin(f, s->started.v[i].pid, s->started.v[i].tid);
 	f->may_have_missed |= s->started.n != 0;
-	s->started.n = s->ended.n = 0;
+	s->started.n = s->ended.n = s->executed.n = 0;
 	/*
 	 * Threads and processes that started before the events of their parent were open are not
 	 * reported. If a list has no new ones, the events of all possible parents were open before

@@ -26,6 +26,7 @@ struct followed_process {
 struct followed_ring {
 	struct event_place place; /* cpu -1: a thread; otherwise a CPU */
 	pid_t pid;		  /* for a thread: its process */
+	uint64_t since_ns;	  /* its thread has this tid since then, by execve(2); 0: always */
 	bool ended;		  /* its thread has ended; the contents stay */
 	int wakes;		  /* another descriptor that wakes mtbpf; -1: none */
 	struct sideband_ring sideband;

@@ -161,6 +161,7 @@ void sideband__fini(struct sideband *s)
 {
 	VEC_FINI(&s->started);
 	VEC_FINI(&s->ended);
+	VEC_FINI(&s->executed);
 	VEC_FINI(&s->joined);
 	VEC_FINI(&s->gone);
 	VEC_FINI(&s->bytes);
@@ -215,13 +216,17 @@ static int on_mmap2(struct sideband *s, const struct mmap2_record *r, uint64_t t
 	return recording__add_map(s->rec, &map);
 }
 
-static int on_comm(struct sideband *s, const struct comm_record *r, uint64_t time_ns)
+static int on_comm(struct sideband *s, const struct comm_record *r, const struct record_id *id)
 {
 	struct rec_thread thread = {
-		.pid = (pid_t)r->pid, .tid = (pid_t)r->tid, .start_ns = time_ns};
+		.pid = (pid_t)r->pid, .tid = (pid_t)r->tid, .start_ns = id->time_ns};
+	const struct executed executed = {thread.pid, id->identifier, id->time_ns};
 
 	if (is_foreign(s, r->pid))
 		return 0;
+	if (r->header.misc & PERF_RECORD_MISC_COMM_EXEC && s->pids && !s->of_cpus &&
+	    VEC_ADD(&s->executed, executed))
+		return -ENOMEM;
 	snprintf(thread.comm, sizeof(thread.comm), "%s", r->comm);
 	return recording__add_thread(s->rec, &thread);
 }
@@ -246,16 +251,17 @@ static int on_task_begin(struct sideband *s, const struct task_record *r)
 
 static int on_task_end(struct sideband *s, const struct task_record *r)
 {
+	const struct gone_task task = {(pid_t)r->pid, (pid_t)r->tid, r->time};
 	int err;
 
 	if (s->of_cpus && is_foreign(s, r->pid))
 		return 0;
-	err = VEC_ADD(&s->gone, (struct gone_task){(pid_t)r->pid, (pid_t)r->tid, r->time});
+	err = VEC_ADD(&s->gone, task);
 	/*
 	 * This does not check the pid: is_alive() may have removed the process from pids before
 	 * this record is read.
 	 */
-	return err || !s->pids || s->of_cpus ? err : VEC_ADD(&s->ended, (pid_t)r->tid);
+	return err || !s->pids || s->of_cpus ? err : VEC_ADD(&s->ended, task);
 }
 
 /*
@@ -313,7 +319,7 @@ static int on_record(struct sideband *s, const uint8_t *record, size_t size, boo
 	case PERF_RECORD_MMAP2:
 		return on_mmap2(s, (const void *)record, id->time_ns);
 	case PERF_RECORD_COMM:
-		return on_comm(s, (const void *)record, id->time_ns);
+		return on_comm(s, (const void *)record, id);
 	case PERF_RECORD_FORK:
 		return on_task_begin(s, (const void *)record);
 	case PERF_RECORD_EXIT:

@@ -38,6 +38,12 @@ struct gone_task {
 	uint64_t time_ns;
 };
 
+/* A process that has executed another program, and the id of the calling thread's event. */
+struct executed {
+	pid_t pid;
+	uint64_t event_id, time_ns;
+};
+
 /* A record that was taken from its ring and waits to be handled. */
 struct waiting_record {
 	uint64_t time_ns;
@@ -96,9 +102,10 @@ struct sideband {
 	bool of_cpus;	       /* with pids: one ring per CPU, with records of all processes */
 	bool children;	       /* add children of pids to pids */
 	struct recording *rec; /* maps, thread names and losses are added here */
-	/* Threads that began, and threads that ended; the caller handles and clears both. */
+	/* Threads that began, ended, or called execve(2); the caller handles and clears all. */
 	VEC(struct rec_thread) started;
-	VEC(pid_t) ended;
+	VEC(struct gone_task) ended;
+	VEC(struct executed) executed;
 	VEC(struct gone_task) gone; /* the latest ones; sideband__tidy() drops the oldest */
 	/* For sideband__collect(): */
 	VEC(uint8_t) bytes;

@@ -760,7 +760,8 @@ static bool fits(const struct source *s, size_t n)
 	return budget__allows(s->config.max_memory, n, s->ring_config.aux_size);
 }
 
-/* Keeps the ring's spool, if any. False for the first ring, whose event has the BPF program. */
+/* Keeps the ring's spool, if any, and begins another one. False for the first ring, whose event has
+ * the BPF program. */
 static bool may_close(struct source *s, struct followed_ring *of)
 {
 	struct pt_ring *ring = (struct pt_ring *)of;
@@ -775,7 +776,7 @@ static bool may_close(struct source *s, struct followed_ring *of)
 		return false;
 	drain(ring, false);
 	*ended = (struct ended_spool){of->pid, of->place.pid, ring->spool};
-	ring->spool = (struct spool)SPOOL_NONE;
+	ring->spool.err = spool__open(&ring->spool, s->config.spool_dir);
 	return true;
 }
 

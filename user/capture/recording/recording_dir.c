@@ -343,6 +343,13 @@ int recording__check_cut(const struct recording *rec)
 	return -EIO;
 }
 
+static int refuse_open(const char *path, int err)
+{
+	log__error("cannot open %s: %s", path, strerror(-err));
+	hint_unread(err, "name the NAME.mtbpf that record, attach or run wrote");
+	return err;
+}
+
 static int read_data(struct recording *rec, const char *path)
 {
 	const char *why = NULL;
@@ -351,12 +358,8 @@ static int read_data(struct recording *rec, const char *path)
 	void *data;
 	int err;
 
-	if (fd < 0 || fstat(fd, &st)) {
-		err = -errno;
-		log__error("cannot open %s: %s", path, strerror(-err));
-		hint_unread(err, "name the NAME.mtbpf that record, attach or run wrote");
-		return err;
-	}
+	if (fd < 0 || fstat(fd, &st))
+		return refuse_open(path, -errno);
 	if (!S_ISREG(st.st_mode) || !st.st_size) {
 		log__error("%s is not a recording: it is empty or not a regular file", path);
 		log__hint("name the NAME.mtbpf that record, attach or run wrote");
@@ -364,7 +367,7 @@ static int read_data(struct recording *rec, const char *path)
 	}
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
-		return -errno;
+		return refuse_open(path, -errno);
 	rec->mapped.data = data;
 	rec->mapped.size = (size_t)st.st_size;
 	cut_files__survive();
@@ -416,28 +419,27 @@ int recording__read(struct recording *rec, const char *path)
 {
 	char data[PATH_MAX];
 	struct stat st;
-	int err;
+	bool is_dir = !stat(path, &st) && S_ISDIR(st.st_mode);
+	bool is_perf = !is_dir || is_perfs_own(path);
+	int err = is_dir ? path_in(data, path, "data") : 0;
 
-	if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
-		rec->source = strdup("perf");
-		err = rec->source ? read_data(rec, path) : -ENOMEM;
-		return err ? err : vdso_image__add_running(rec);
-	}
-	err = path_in(data, path, "data");
-	if (!err && is_perfs_own(path)) {
+	if (is_perf && !err) {
 		rec->source = strdup("perf");
 		err = rec->source ? 0 : -ENOMEM;
-	} else if (!err) {
-		err = read_meta(rec, path);
 	}
-	if (!err)
+	if (err)
+		return refuse_open(path, err);
+	if (!is_perf)
+		err = read_meta(rec, path);
+	if (!err && is_dir)
 		err = read_kernel(rec, path);
 	if (!err)
-		err = read_data(rec, data);
+		err = read_data(rec, is_dir ? data : path);
 	recording__settle_build_ids(rec);
-	if (!err && is_perfs_own(path))
-		err = vdso_image__add_running(rec);
-	return err;
+	if (err || !is_perf)
+		return err;
+	err = vdso_image__add_running(rec);
+	return err ? refuse_open(path, err) : 0;
 }
 
 /*

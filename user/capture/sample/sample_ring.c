@@ -72,7 +72,7 @@ unsigned int sample_rate__allowed(unsigned int wanted_hz, long max_hz)
 	return max_hz > 0 && (unsigned long)max_hz < hz ? (unsigned int)max_hz : hz;
 }
 
-uint64_t sample_rate__period(unsigned int wanted_hz)
+unsigned int sample_rate__limit(unsigned int wanted_hz)
 {
 	unsigned int hz = sample_rate__allowed(wanted_hz, fs__read_number(MAX_RATE, 0));
 
@@ -80,7 +80,7 @@ uint64_t sample_rate__period(unsigned int wanted_hz)
 		log__info("sample: %u samples per second instead of %u: the limit of mtbpf or of "
 			  "kernel.perf_event_max_sample_rate",
 			  hz, wanted_hz);
-	return 1000000000ull / hz;
+	return hz;
 }
 
 #define SIDEBAND_DATA_SIZE (64u << 10)

@@ -42,11 +42,15 @@ int counting__try(enum counting counting);
 #define SAMPLE_RATE_HIGHEST 100000
 
 /*
- * The period in ns for a rate in Hz, limited to the kernel's maximum
- * (kernel.perf_event_max_sample_rate, which it lowers if samples take too long). Says so if the
- * rate was limited.
+ * The rate in Hz, limited to the kernel's maximum (kernel.perf_event_max_sample_rate, which it
+ * lowers if samples take too long). Says so if the rate was limited.
  */
-uint64_t sample_rate__period(unsigned int wanted_hz);
+unsigned int sample_rate__limit(unsigned int wanted_hz);
+/* The period in ns for such a rate. */
+static inline uint64_t sample_rate__period(unsigned int wanted_hz)
+{
+	return 1000000000ull / sample_rate__limit(wanted_hz);
+}
 /* The rate, limited by SAMPLE_RATE_HIGHEST and by the kernel's max_hz; max_hz 0 is unlimited. */
 unsigned int sample_rate__allowed(unsigned int wanted_hz, long max_hz);
 

@@ -278,6 +278,7 @@ struct stepper {
 	struct stepped *threads; /* SOFT_MAX_THREADS; n used, live of them attached */
 	size_t n, live;
 	int signal_fd; /* SIGCHLD: something stopped */
+	bool executed; /* the target runs the program of config->from_exec */
 	bool freezing; /* every stop is the thread's last */
 	bool orphan;   /* mtbpf is gone */
 	FILE *truth;
@@ -310,7 +311,8 @@ static struct stepped *add_thread(struct stepper *s, pid_t tid)
 	t = &s->threads[s->n++];
 	*t = (struct stepped){.tid = tid,
 			      .attached = true,
-			      .waiting = s->config->from_exec || s->config->n_starts,
+			      .waiting =
+				      (s->config->from_exec && !s->executed) || s->config->n_starts,
 			      .shared = s->shared,
 			      .out = &s->shared->threads[i],
 			      .ring = soft_shared__ring(s->shared, i)};
@@ -776,25 +778,48 @@ static void on_event_stop(struct stepper *s, struct stepped *t, int sig)
 	go_on(t);
 }
 
+/* The thread has ended, or executes another program: its trace ends in or before the instruction.
+ */
+static void end_at_fetched(struct stepped *t)
+{
+	if (!t->waiting && t->fetched_ns)
+		end_trace(t, t->insn.cls == INSN_SYSCALL);
+}
+
+/*
+ * If another thread than the main one, `t`, has called execve(2), it has taken the main thread's
+ * tid, and the main thread has ended.
+ */
+static void on_exec(struct stepper *s, struct stepped *t)
+{
+	unsigned long former = (unsigned long)t->tid;
+	struct stepped *caller;
+
+	ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &former);
+	caller = find_thread(s, (pid_t)former);
+	end_at_fetched(t);
+	if (caller && caller != t) {
+		end_at_fetched(caller);
+		remove_thread(s, caller);
+		t->waiting = caller->waiting;
+	}
+	s->executed = true;
+	/* execve(2) has removed the thread's breakpoints. */
+	t->waiting = t->waiting && s->config->n_starts;
+	t->has_breakpoints = false;
+	t->skip_next = !t->waiting;
+	truth__reset(&t->truth);
+	process__thread_name(s->config->pid, t->tid, t->out->comm);
+	scan_maps(s);
+	find_places(s);
+	if (t->waiting)
+		set_breakpoints(s, t);
+}
+
 static void on_event(struct stepper *s, struct stepped *t, int event)
 {
-	if (event == PTRACE_EVENT_EXEC) {
-		/* execve(2) has removed the thread's breakpoints. */
-		t->waiting = t->waiting && s->config->n_starts;
-		t->has_breakpoints = false;
-		if (!t->waiting) {
-			set_time(t, t->fetched_ns);
-			if (t->stream.enabled)
-				pt_stream__disable(&t->stream);
-			truth__reset(&t->truth);
-			t->skip_next = true;
-		}
-		process__thread_name(s->config->pid, t->tid, t->out->comm);
-		scan_maps(s);
-		find_places(s);
-		if (t->waiting)
-			set_breakpoints(s, t);
-	}
+	if (event == PTRACE_EVENT_EXEC)
+		on_exec(s, t);
 	/* Inside execve or clone: what the instruction did is reported when it is done. */
 	if (s->freezing)
 		detach(s, t, true);
@@ -815,9 +840,7 @@ static void on_wait(struct stepper *s, pid_t tid, int status)
 		return;
 	}
 	if (!WIFSTOPPED(status)) {
-		/* It ended in or before the fetched instruction: that is where its trace ends. */
-		if (t->fetched_ns)
-			end_trace(t, t->insn.cls == INSN_SYSCALL);
+		end_at_fetched(t);
 		remove_thread(s, t);
 		return;
 	}

@@ -55,10 +55,10 @@ struct soft_shared {
 	_Atomic int unseen; /* threads that still run freely, before their first step */
 	_Atomic int stuck;  /* threads that could not be released yet (uninterruptible sleep) */
 	uint64_t ring_size; /* bytes, a power of two */
-	uint64_t frozen_ns;
+	_Atomic uint64_t frozen_ns;
 	uint64_t waited_ns; /* time waiting for mtbpf to read the rings */
 	uint64_t steps;	    /* instructions stepped, for the summary */
-	uint32_t n_threads, lost_threads;
+	_Atomic uint32_t n_threads, lost_threads;
 	uint32_t n_maps, lost_maps;
 	uint8_t uprobes_page[SOFT_PAGE]; /* the kernel's page, if a return probe is set */
 	size_t uprobes_len;

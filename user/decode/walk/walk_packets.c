@@ -291,13 +291,7 @@ static void begin_region(struct walker *w, const struct psb_plus *psb)
 	w->time = psb->time;
 	w->reader.last_ip = psb->last_ip;
 	w->is_other_mode = psb->other_mode;
-	w->state = WALK_OFF;
-	w->block = NULL;
-	w->tnt_left = 0;
-	w->has_fup = false;
-	w->ignores_fup = false;
-	w->is_abort = false;
-	w->after_ovf = false;
+	walker__forget(w, WALK_OFF);
 	w->knows_ip = true;
 	w->lost_calls = false;
 	w->calls.floor = w->calls.stale = w->calls.top;

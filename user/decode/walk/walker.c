@@ -281,16 +281,21 @@ void walker__settle_left(struct walker *w, uint64_t ip)
 
 /* ---- where the thread is not known */
 
-void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_t tsc)
+void walker__forget(struct walker *w, enum walk_state state)
 {
-	walker__settle_left(w, 0);
-	w->state = WALK_LOST;
+	w->state = state;
 	w->block = NULL;
 	w->tnt_left = 0;
 	w->has_fup = false;
 	w->ignores_fup = false;
 	w->is_abort = false;
 	w->after_ovf = false;
+}
+
+void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_t tsc)
+{
+	walker__settle_left(w, 0);
+	walker__forget(w, WALK_LOST);
 	/* The last good packet tells this IP, whether its code is known or not. */
 	if (reason == GAP_BAD_PACKET && w->knows_ip) {
 		w->sure_ip = w->reader.last_ip;

@@ -323,8 +323,12 @@ int jit_probe__each(const struct probe_source *source, const char *text, probe_f
 	err = open_map(&map, pid);
 	if (err == -ENOENT)
 		err = refuse_map(pid);
-	if (!err)
-		err = mappings__read(&maps, pid);
+	if (!err && (err = mappings__read(&maps, pid))) {
+		log__error("cannot read the mappings of process %d: %s", (int)pid, strerror(-err));
+		log__hint(err == -ESRCH ? "start the program again"
+					: "raise the limits of memory and open files: ulimit -v, "
+					  "ulimit -n");
+	}
 	if (!err)
 		find_matches(&map, &maps, pid, text, &match);
 	if (!err && (!match.n || *match.other || match.n > BREAKPOINTS_MAX))
