@@ -126,8 +126,12 @@ void report__add_account(struct cJSON *root, const struct report *r);
 enum mark_kind { MARK_FAULT, MARK_MAJOR_FAULT, MARK_MOVE };
 /* The part of the account for the time in which this call is the innermost one. */
 enum account_part report__part_of(const struct report *r, const struct call *call);
-/* Counts the marks in the slow iteration, or in all ordinary ones together. */
-uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind);
+/*
+ * Counts the marks in the slow iteration, or in all ordinary ones together: those of one function,
+ * or of all (NULL).
+ */
+uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind,
+			     const struct function *function);
 
 /* Limit of a path's functions; the innermost are kept. */
 #define REASON_PATH_MAX 64

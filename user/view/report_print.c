@@ -114,8 +114,8 @@ static void print_account(FILE *out, const struct report *r, const char *name,
 
 static void print_accounts(FILE *out, const struct report *r)
 {
-	uint64_t moves = report__count_marks(r, true, MARK_MOVE);
-	uint64_t usual = report__mean(r, report__count_marks(r, false, MARK_MOVE));
+	uint64_t moves = report__count_marks(r, true, MARK_MOVE, NULL);
+	uint64_t usual = report__mean(r, report__count_marks(r, false, MARK_MOVE, NULL));
 
 	print_account(out, r, "slow", &r->slow);
 	if (r->periods.n > 1)
@@ -325,8 +325,8 @@ static void add_reasons(cJSON *root, const struct report *r)
 
 int report__print_json(FILE *out, const struct report *r, const struct thread_places *threads)
 {
-	uint64_t moves = report__count_marks(r, true, MARK_MOVE);
-	uint64_t usual_moves = report__mean(r, report__count_marks(r, false, MARK_MOVE));
+	uint64_t moves = report__count_marks(r, true, MARK_MOVE, NULL);
+	uint64_t usual_moves = report__mean(r, report__count_marks(r, false, MARK_MOVE, NULL));
 	cJSON *root = cJSON_CreateObject(), *object;
 
 	report__add_hit(root, &r->hit);
