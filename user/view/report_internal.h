@@ -71,7 +71,10 @@ struct report {
 	uint64_t all_ordinary_ns; /* mean length */
 	size_t n_all_ordinary;
 	VEC(struct period) periods;
-	size_t n_left_out;	       /* other slow iterations in the lookback: not in any mean */
+	size_t n_left_out; /* other slow iterations in the lookback: not in any mean */
+	/* Iterations of other threads, which are compared with nothing. */
+	size_t n_others;
+	uint64_t others_ns;	       /* mean length of those below the threshold */
 	struct account slow, ordinary; /* ordinary: the mean of those in `periods` */
 	VEC(struct row) rows;	       /* found by `by_key` while filling; then sorted by excess */
 	VEC(struct path) paths;
