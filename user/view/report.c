@@ -256,22 +256,29 @@ static bool is_below(const struct period *p, uint64_t threshold_ns)
 	return p->end_ns - p->start_ns < threshold_ns;
 }
 
+/* Slow iterations of at least this share of the one that triggered are not compared with it. */
+#define ALIKE_PERCENT 75
+
 /*
  * Leaves out iterations that have passed the threshold: they are not ordinary. If all have passed
- * it (a low threshold, or a stepped target), keeps all, since only they are left to compare with.
+ * it (a low threshold, or a stepped target), keeps all, since only they are left to compare with,
+ * unless they took about as long: the difference would then hide why all are slow.
  * Does nothing with marks: iterations then go from hit to hit, but the threshold is for the time
  * since the mark.
  */
 static void leave_out_slow(struct report *r, const struct hit_mark *hit)
 {
 	size_t n = 0, last = r->periods.n ? r->periods.n - 1 : 0;
+	uint64_t sum = 0;
 
 	/* -cpu-thresh and -off-cpu-thresh cannot be compared with an iteration's length. */
 	if (!hit->threshold_ns || hit->reason == MT_HIT_MARK || hit->cpu_measure)
 		return;
-	for (size_t i = 0; i < last; i++)
+	for (size_t i = 0; i < last; i++) {
 		n += is_below(&r->periods.v[i], hit->threshold_ns);
-	if (!n || n == last)
+		sum += r->periods.v[i].end_ns - r->periods.v[i].start_ns;
+	}
+	if (n == last || (!n && sum / last < report__slow_ns(r) / 100 * ALIKE_PERCENT))
 		return;
 	r->n_left_out = last - n;
 	n = 0;
