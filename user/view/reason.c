@@ -27,9 +27,20 @@ struct cause {
 	enum cause_kind kind;
 	int64_t ns;
 	uint32_t path;
-	bool in_kernel;	       /* most of the time in `path` is the kernel's */
+	int64_t kernel_ns;     /* CAUSE_CPU: the kernel's part of the time */
 	const struct row *row; /* its largest row; NULL: none */
 };
+
+static bool is_in_kernel(const struct cause *cause)
+{
+	return 2 * cause->kernel_ns > cause->ns;
+}
+
+/* True if this part of the cause's time is all of it but a tenth. */
+static bool is_nearly_all(const struct cause *cause, int64_t ns)
+{
+	return ns >= cause->ns / 10 * 9;
+}
 
 struct causes {
 	const struct report *r;
@@ -119,12 +130,8 @@ static int64_t push_callees(const struct causes *c, struct steps *steps, const s
 	return named_ns;
 }
 
-/*
- * True if most of the path's excess `ns`, which does not include the callees on top of `steps`, is
- * the kernel's.
- */
-static bool is_in_kernel(const struct causes *c, const struct steps *steps, uint32_t path,
-			 int64_t ns)
+/* The kernel's part of the path's excess, without the callees on top of `steps`. */
+static int64_t kernel_without(const struct causes *c, const struct steps *steps, uint32_t path)
 {
 	int64_t kernel_ns = path ? extra_kernel(c->r, path) : 0;
 
@@ -135,7 +142,7 @@ static bool is_in_kernel(const struct causes *c, const struct steps *steps, uint
 			break;
 		kernel_ns -= extra_kernel(c->r, callee);
 	}
-	return 2 * kernel_ns > ns;
+	return kernel_ns;
 }
 
 /* Finds the innermost functions with the excess; many small leaves count for their caller. */
@@ -165,8 +172,7 @@ static void add_cpu(struct causes *c)
 		if (all_ns - named_ns > 0 && all_ns - named_ns >= c->least_ns)
 			add(c, &(struct cause){.kind = CAUSE_CPU,
 					       .ns = all_ns - named_ns,
-					       .in_kernel = is_in_kernel(c, &steps, step.path,
-									 all_ns - named_ns),
+					       .kernel_ns = kernel_without(c, &steps, step.path),
 					       .path = step.path});
 	}
 	VEC_FINI(&steps.all);
@@ -511,18 +517,20 @@ static void print_cpu(FILE *out, const struct causes *c, const struct cause *cau
 {
 	const struct report *r = c->r;
 	uint32_t user = user_part(r, cause->path);
-	struct faults faults = cause->in_kernel ? faults_of(c, cause) : (struct faults){0};
+	struct faults faults = is_in_kernel(cause) ? faults_of(c, cause) : (struct faults){0};
 	bool by_faults = are_many(&faults, FAULTS_MANY) && faults.most_ns >= cause->ns / 2;
 
-	/* All of the time but a tenth. */
-	if (by_faults && faults.most_ns >= cause->ns / 10 * 9) {
+	if (by_faults && is_nearly_all(cause, faults.most_ns)) {
 		print_faults(out, r, &faults, "page fault");
 		fprintf(out, ", in ");
 		print_where(out, r, cause->path, NULL);
 		return;
 	}
 	if (cause->path) {
-		fprintf(out, "on the CPU, in %s", cause->in_kernel ? "the kernel, for " : "");
+		fprintf(out, "on the CPU, %sin %s",
+			is_in_kernel(cause) && !is_nearly_all(cause, cause->kernel_ns) ? "mostly "
+										       : "",
+			is_in_kernel(cause) ? "the kernel, for " : "");
 		print_where(out, r, cause->path, NULL);
 	} else {
 		fprintf(out, "on the CPU, spread over many functions");
@@ -687,7 +695,7 @@ static int add_reason(struct reasons *reasons, const struct causes *c, const str
 	if (!reason)
 		return -ENOMEM;
 	*reason = (struct reason){.kind = cause->kind, .ns = (uint64_t)cause->ns};
-	if (cause->kind == CAUSE_CPU && cause->in_kernel)
+	if (cause->kind == CAUSE_CPU && is_in_kernel(cause))
 		reason->kind = CAUSE_KERNEL;
 	reason->text = TEXT_OF(out, print_cause(out, c, cause));
 	if (!reason->text)
