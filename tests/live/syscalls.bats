@@ -144,6 +144,9 @@ count() {
 	[ "$status" -eq 0 ]
 	[ "$(awk '/ - .* : / && $2 == "ms" && $1 > 100 { n += $7 } END { print n + 0 }' <<<"$output")" -le 3 ]
 	[[ $output != *lost:* ]]
+	mtbpf_run attach -source sample -pid "$target" -requests -duration-thresh 10s -timeout 1s -o "$BATS_TEST_TMPDIR/x.fxt"
+	[ "$status" -eq 3 ]
+	says late-reads
 }
 
 @test "-duration-thresh: the late answer is found, with its callers and why" {
