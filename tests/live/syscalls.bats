@@ -139,6 +139,7 @@ count() {
 	# Two of three are the server's; without the wait 200 ms are not reached even on a busy machine.
 	[ "$(awk '/ - .* : / && $2 == "ms" && $1 > 100 { n += $7 } END { print n + 0 }' <<<"$output")" -le 3 ]
 	[ "$(awk -F ' : ' '/ - .* : / { n += $2 } END { print n + 0 }' <<<"$output")" -ge 24 ]
+	[[ $output == *"mtbpf attach -pid $target -requests -duration-thresh "* ]]
 	# The next connection has the same descriptor, but is another request; what is read in pieces is not lost.
 	mtbpf_run watch -pid "$target" -requests -key arg1 -max-hits 24 -timeout 60s
 	[ "$status" -eq 0 ]
