@@ -256,13 +256,11 @@ static bool is_below(const struct period *p, uint64_t threshold_ns)
 	return p->end_ns - p->start_ns < threshold_ns;
 }
 
-/* Slow iterations of at least this share of the one that triggered are not compared with it. */
-#define ALIKE_PERCENT 75
-
 /*
  * Leaves out iterations that have passed the threshold: they are not ordinary. If all have passed
  * it (a low threshold, or a stepped target), keeps all, since only they are left to compare with,
- * unless they took about as long: the difference would then hide why all are slow.
+ * unless these took as long as a threshold that is not low: the difference would then hide why all
+ * are slow.
  * Does nothing with marks: iterations then go from hit to hit, but the threshold is for the time
  * since the mark.
  */
@@ -278,7 +276,8 @@ static void leave_out_slow(struct report *r, const struct hit_mark *hit)
 		n += is_below(&r->periods.v[i], hit->threshold_ns);
 		sum += r->periods.v[i].end_ns - r->periods.v[i].start_ns;
 	}
-	if (n == last || (!n && sum / last < report__slow_ns(r) / 100 * ALIKE_PERCENT))
+	if (n == last || (!n && hit->threshold_ns < report__slow_ns(r) / 2) ||
+	    (!n && sum / last < report__slow_ns(r) / 4 * 3))
 		return;
 	r->n_left_out = last - n;
 	n = 0;

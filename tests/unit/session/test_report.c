@@ -262,7 +262,7 @@ static void test_an_ordinary_iteration_is_not_called_slow(void **state)
 				"(mean of 1 in the same lookback); where");
 }
 
-/* If all pass the threshold, only much shorter ones are compared. */
+/* If all pass a threshold that is not low, only much shorter ones are compared. */
 static void test_all_iterations_pass_the_threshold(void **state)
 {
 	struct fixture *f = *state;
@@ -274,6 +274,9 @@ static void test_all_iterations_pass_the_threshold(void **state)
 	assert_report_begins(f, "the slow iteration of iter took 5.00 ms, an ordinary one 1.00 ms "
 				"(mean of 1 in the same lookback); where");
 	f->trees[1].calls.v[1].start_ns = f->trees[1].calls.v[1].end_ns = 4 * MS;
+	assert_report_begins(f, "the iteration of iter took 3.00 ms, an ordinary one 3.00 ms "
+				"(mean of 1 in the same lookback); where");
+	f->hit.threshold_ns = 2 * MS;
 	assert_report_begins(f, "the slow iteration of iter took 3.00 ms; 1 more was slow; where");
 }
 
