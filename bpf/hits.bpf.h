@@ -71,7 +71,7 @@ static __always_inline bool pass_keyed_delay(struct mt_counters *stats, struct p
 		return false;
 	is_known = find_request(&key, &since) && since.ns < passed->time_ns &&
 		   since.ns >= armed_since_ns;
-	begin_request(&key, stats, passed->time_ns);
+	begin_request(&key, stats, passed->time_ns, 0);
 	if (!is_known)
 		return false;
 	passed->reason = MT_HIT_DELAY;
@@ -282,7 +282,7 @@ static __always_inline void start(const struct hit_place *place, u64 socket)
 
 	if (has_key) {
 		if (stats && key_of(place, stats, &key))
-			begin_request(&key, stats, bpf_ktime_get_ns());
+			begin_request(&key, stats, bpf_ktime_get_ns(), socket);
 	} else if (begin_region(place->regs, off_cpu_ns(), socket) && stalls_in(MT_STALL_REGION)) {
 		open_stall(place, stats, bpf_ktime_get_ns(), 0, 0);
 	}

@@ -426,7 +426,10 @@ static __always_inline void note_replaced(struct mt_cpu *cpu, struct task_struct
 		     MT_RECORD_REPLACED);
 }
 
-/* True if left_tid is ready to run, and still waits for this CPU. */
+/* include/linux/sched.h */
+#define TASK_WAKING 0x200
+
+/* True if left_tid is ready to run, or about to be, and still waits for this CPU. */
 static __always_inline bool waits_here(const struct mt_cpu *cpu)
 {
 	struct task_struct *left = (void *)cpu->left_task;
@@ -439,7 +442,8 @@ static __always_inline bool waits_here(const struct mt_cpu *cpu)
 		bpf_probe_read_kernel(&here, sizeof(here), &left->thread_info.cpu);
 	else if (bpf_core_field_exists(old->cpu))
 		bpf_probe_read_kernel(&here, sizeof(here), &old->cpu);
-	return tid == cpu->left_tid && !state && here == bpf_get_smp_processor_id();
+	return tid == cpu->left_tid && !(state & ~TASK_WAKING) &&
+	       here == bpf_get_smp_processor_id();
 }
 
 /*
@@ -651,6 +655,9 @@ int on_switch(u64 *ctx)
 		cpu->left_tid = 0;
 	if (cpu->left_tid)
 		set_now(cpu, next);
+	/* A thread that has moved to another CPU does not wait for this one any more. */
+	if (cpu->left_tid && cpu->left_waits && !from_target && !waits_here(cpu))
+		cpu->left_tid = 0;
 	if (cpu->left_tid && cpu->left_waits && !from_target)
 		note_replaced(cpu, next);
 	if (!to_target)

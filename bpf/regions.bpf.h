@@ -38,7 +38,7 @@ static __always_inline bool begin_region(const struct pt_regs *ctx, u64 off_ns, 
 	if (!bpf_map_update_elem(&open_regions, &tid, &region, BPF_NOEXIST))
 		return true;
 	open = socket ? bpf_map_lookup_elem(&open_regions, &tid) : NULL;
-	if (!open || !open->goid || socket_of(open->goid) == open->goid)
+	if (!open || !is_closed(open->goid))
 		return false;
 	return !bpf_map_update_elem(&open_regions, &tid, &region, BPF_ANY);
 }
@@ -60,7 +60,7 @@ static __always_inline void log_region(const struct mt_entry *region, u64 end_ns
 
 /*
  * Returns the region's start time, and sets *off_ns to off_cpu_ns() at that time; 0: no region is
- * open.
+ * open, or the socket that began it has been closed.
  */
 static __always_inline u64 end_region(u64 now, u64 *off_ns)
 {
@@ -70,9 +70,10 @@ static __always_inline u64 end_region(u64 now, u64 *off_ns)
 
 	if (!region)
 		return 0;
-	start_ns = region->start_ns;
+	start_ns = is_closed(region->goid) ? 0 : region->start_ns;
 	*off_ns = region->returns_to;
-	log_region(region, now);
+	if (start_ns)
+		log_region(region, now);
 	bpf_map_delete_elem(&open_regions, &tid);
 	return start_ns;
 }

@@ -9,6 +9,7 @@
 
 #include "counters.bpf.h"
 #include "fire.bpf.h"
+#include "syscalls.bpf.h"
 
 const volatile bool has_key;
 
@@ -20,6 +21,7 @@ struct request_key {
 struct request {
 	u64 key; /* compared at each lookup: an evicted entry may have been reused */
 	u64 since_ns;
+	u64 socket; /* socket_of() of the one that it was read from; 0: none */
 	u32 tid;
 	u32 pad;
 };
@@ -67,21 +69,28 @@ static __always_inline bool key_of(const struct hit_place *place, struct mt_coun
 	return false;
 }
 
-/* A second start of the same key begins a new request: the object is used again. */
+/*
+ * A second start of the same key begins a new request: the object is used again. From a socket it
+ * may be the rest of the same request, and is not counted as a loss.
+ */
 static __always_inline void begin_request(const struct request_key *key, struct mt_counters *stats,
-					  u64 now)
+					  u64 now, u64 socket)
 {
-	struct request request = {.key = key->key, .since_ns = now, .tid = (u32)current_pid_tgid()};
+	struct request request = {
+		.key = key->key, .since_ns = now, .socket = socket, .tid = (u32)current_pid_tgid()};
 
 	if (!bpf_map_update_elem(&requests, key, &request, BPF_NOEXIST))
 		add_one(&stats->begun);
-	else if (!bpf_map_update_elem(&requests, key, &request, BPF_ANY))
-		add_one(&stats->restarted);
-	else
+	else if (bpf_map_update_elem(&requests, key, &request, BPF_ANY))
 		add_one(&stats->unmeasured);
+	else if (!socket)
+		add_one(&stats->restarted);
 }
 
-/* Finds when and where a request began. False if that is not known. */
+/*
+ * Finds when and where a request began. False if that is not known, or if its socket has been
+ * closed since: it is over.
+ */
 static __always_inline bool find_request(const struct request_key *key, struct since *since)
 {
 	const volatile struct request *found = bpf_map_lookup_elem(&requests, key);
@@ -91,20 +100,22 @@ static __always_inline bool find_request(const struct request_key *key, struct s
 	since->ns = found->since_ns;
 	since->tid = found->tid;
 	since->key = key->key;
-	return found->key == key->key;
+	return found->key == key->key && !is_closed(found->socket);
 }
 
 /*
- * Like find_request(), and removes the request. If two threads end it at once, one of them gets
- * true.
+ * Like find_request(), and removes the request, known or not. If two threads end it at once, one of
+ * them gets true.
  */
 static __always_inline bool end_request(const struct request_key *key, struct mt_counters *stats,
 					struct since *since)
 {
-	if (!find_request(key, since) || bpf_map_delete_elem(&requests, key))
+	bool is_known = find_request(key, since);
+
+	if (bpf_map_delete_elem(&requests, key))
 		return false;
 	add_one(&stats->ended);
-	return true;
+	return is_known;
 }
 
 #endif

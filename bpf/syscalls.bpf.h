@@ -116,6 +116,12 @@ static __always_inline u64 socket_of(u32 fd)
 	return ino ? ino << 32 | fd : 0;
 }
 
+/* True if the socket of this id (0: none) has been closed, and its descriptor may be another's. */
+static __always_inline bool is_closed(u64 socket)
+{
+	return socket && socket_of(socket) != socket;
+}
+
 /* The probed system calls, by number; user space fills it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

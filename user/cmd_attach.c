@@ -50,7 +50,7 @@ static void say_full_end(enum session_end end, const struct recording *rec)
 			  end == SESSION_TIMED_OUT ? "-timeout reached" : "interrupted");
 }
 
-static void say_end(enum session_end end, bool has_trigger)
+static void say_end(enum session_end end, bool has_trigger, bool of_requests)
 {
 	switch (end) {
 	case SESSION_TRIGGERED:
@@ -65,6 +65,10 @@ static void say_end(enum session_end end, bool has_trigger)
 	case SESSION_TIMED_OUT:
 		log__info("%s: the snapshot was taken now, the target runs on",
 			  has_trigger ? "no trigger before -timeout" : "-timeout reached");
+		if (of_requests)
+			log__hint("a request begins when it is read: -symbol "
+				  "'syscall:send*(socket)' -delay-thresh also finds a thread that "
+				  "reads late");
 		break;
 	case SESSION_COMMAND_ENDED:
 		log__info("the command has ended%s: the snapshot was taken now, the target runs on",
@@ -298,7 +302,7 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 		if (options->full)
 			say_full_end(end, &rec);
 		else
-			say_end(end, *rec.trigger);
+			say_end(end, *rec.trigger, options->requests);
 		err = write_recording(&rec, &options->labels, names->recording);
 	}
 	phases__end(&phases, "writing the recording");

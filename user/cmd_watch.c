@@ -210,8 +210,10 @@ static void print_attach(const struct watch_options *options, const struct targe
 	print_target(o, target);
 	for (size_t i = 0; i < o->symbols.n; i++)
 		print_option("symbol", o->symbols.v[i]);
-	print_option("start", o->start);
-	print_option("stop", o->stop);
+	if (o->requests)
+		printf(" -requests");
+	print_option("start", o->requests ? NULL : o->start);
+	print_option("stop", o->requests ? NULL : o->stop);
 	print_option("key", o->key);
 	print_option("if", o->condition);
 	printf(" -%s-thresh %s",

@@ -53,7 +53,7 @@ class Machine(_Causes):
     def faults(self):
         return self.ask('faults')
 
-    @cause(r'(blocked in|on the CPU, in the kernel, for) .*read_file', threshold='5ms')
+    @cause(r'(blocked in|on the CPU, (mostly )?in the kernel, for) .*read_file', threshold='5ms')
     def cold_read(self):
         self.drop_file()
         return self.ask('cold')

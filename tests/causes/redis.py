@@ -31,6 +31,6 @@ class Redis(Service):
     def sleep(self):
         self.ask('DEBUG', 'SLEEP', '0.15')
 
-    @cause('(on the CPU, in the kernel, for|page faults.* in) .*([Ff]ork|bgsave)', threshold='2ms')
+    @cause('(on the CPU, (mostly )?in the kernel, for|page faults.* in) .*([Ff]ork|bgsave)', threshold='2ms')
     def fork(self):
         self.ask('BGSAVE')

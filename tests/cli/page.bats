@@ -20,10 +20,10 @@ for i in range(int(sys.argv[1])):
     open(name + '/data', 'w').write('x')
     open(name + '/meta.json', 'w').write('{}')
     json.dump({
-        'summary': 1, 'data_bytes': 1, 'command': evil, 'unix_ms': 1763700000000 + i * 60000,
+        'summary': 2, 'data_bytes': 1, 'command': evil, 'unix_ms': 1763700000000 + i * 60000,
         'labels': {'host': evil, evil: evil}, 'hit': {'function': evil}, 'slow_ns': 50000000 + i * 1000, 'ordinary_ns': 10000000,
         'account': {'slow': {'blocked_ns': 40000000, 'on_cpu_ns': 10000000 + i * 1000}, 'ordinary': {'on_cpu_ns': 10000000}},
-        'causes': [{'kind': 'blocked', 'ns': 40000000, 'text': evil, 'of': evil, 'path': [evil, 'f']}],
+        'causes': [{'kind': 'blocked', 'ns': 40000000, 'text': evil, 'of': evil, 'meanwhile': evil + 'meanwhile', 'path': [evil, 'f']}],
         'functions': [{'name': evil, 'in': evil, 'extra_ns': 40000000, 'slow_ns': 40000000}],
         'frames': [[0, evil, 50000000], [1, 'f', 40000000]] + [[d, 'f', 40000000] for d in range(2, 100)],
         'threads': [{'name': evil, 'tid': 1, 'slow': True, 'bins': 'CB' * 120}],
@@ -59,6 +59,7 @@ assert not elements & {'script', 'img', 'iframe', 'object', 'link', 'base', 'for
 assert not [a for a in attributes if a.startswith('on') or a in ('style', 'src')], attributes
 assert 'http:' not in page and 'https:' not in page
 assert sum('<script>document.title=1</script>' in t for t in text) >= 3 * 8
+assert sum(t.startswith('while: ') and t.endswith('meanwhile') for t in text) == 3
 assert '\u202e' not in page
 style = page.split('<style>')[1].split('</style>')[0]
 digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

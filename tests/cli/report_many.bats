@@ -22,11 +22,12 @@ captures() {
 		echo 1234567 >"$name/data"
 		echo '{"version":2}' >"$name/meta.json"
 		cat >"$name/summary.json" <<-END
-			{"summary":1,"data_bytes":8,"command":"web","build_id":"$build","unix_ms":$((unix_ms + i * 1000)),
+			{"summary":2,"data_bytes":8,"command":"web","build_id":"$build","unix_ms":$((unix_ms + i * 1000)),
 			"labels":{"host":"$host","${8:-zone}":"${9:-z}"},"hit":{"function":"handle"},"slow_ns":$((ms + i + 10))000000,
 			"ordinary_ns":10000000,"account":{"slow":{"blocked_ns":$((ms + i))000000,"on_cpu_ns":10000000},
 			"ordinary":{"on_cpu_ns":10000000}},"causes":[{"kind":"blocked","ns":$((ms + i))000000,
-			"text":"blocked in it","of":"read of pipe:[$RANDOM] (fd $i)","path":$path}],
+			"text":"blocked in it","of":"read of pipe:[$RANDOM] (fd $i)",
+			"meanwhile":"helper ($i) was on the CPU","path":$path}],
 			"functions":[{"name":"[blocked]","in":"read","extra_ns":$((ms + i))000000,"slow_ns":$((ms + i))000000}],
 			"frames":[[0,"handle",$((ms + i + 10))000000],[1,"read",$((ms + i))000000]]}
 		END
@@ -50,7 +51,8 @@ fleet() {
 	[[ ${lines[3]} == *" 2.12 s "*" 20 "*" 105 ms "*" 114 ms  blocked in handle > put > read: read of pipe:[*]" ]]
 	[[ ${lines[4]} == *"2025-11-21T10:13:20.000Z to 2025-11-21T13:00:04.000Z; host-a, host-b" ]]
 	[[ ${lines[5]} == *" d/a/two/web-2025-11-21T10:13:34.000Z.mtbpf" ]]
-	[[ ${lines[6]} == *" 1.44 s "*" 30 "*"blocked in handle > get > read: "* ]]
+	[[ ${lines[6]} == *" while: helper (14) was on the CPU" ]]
+	[[ ${lines[7]} == *" 1.44 s "*" 30 "*"blocked in handle > get > read: "* ]]
 	[[ $output == *"slow     on CPU 500 ms · blocked 3.55 s"* ]]
 	[[ $output == *" 3.55 s       50  [blocked] in read"* ]]
 	[ "${lines[-1]}" = "labels: zone z (50)" ]
@@ -61,6 +63,7 @@ fleet() {
 	"$mtbpf" report -json d >json
 	[ "$(jq -c '[.captures, .lost_ns, (.causes | map([.captures, .lost_ns, .kind, .path]))]' json)" = \
 		'[50,3550000000,[[20,2115000000,"blocked",["handle","put","read"]],[30,1435000000,"blocked",["handle","get","read"]]]]' ]
+	[ "$(jq -r '.causes[0].meanwhile' json)" = "helper (14) was on the CPU" ]
 	[ "$(jq -c .labels json)" = '{"zone":{"z":50}}' ]
 	[ "$(jq '[.files[].cause] | group_by(.) | map(length) | tostring' json)" = '"[20,30]"' ]
 	"$mtbpf" report -csv d >csv
@@ -136,7 +139,7 @@ print(row["function"], row["captures"], len(row))')" = "'=1+1 1 14" ]
 	ino=$(stat -c %i d/nest.mtbpf/summary.json)
 	"$mtbpf" report d >/dev/null
 	[ "$(stat -c %i d/nest.mtbpf/summary.json)" = "$ino" ]
-	for bad in '{}' '[' '{"summary":0}' '{"summary":1,"data_bytes":1,"slow_ns":1}'; do
+	for bad in '{}' '[' '{"summary":1}' '{"summary":2,"data_bytes":1,"slow_ns":1}'; do
 		echo "$bad" >d/nest.mtbpf/summary.json
 		"$mtbpf" report d >/dev/null
 		jq -e .no_report d/nest.mtbpf/summary.json >/dev/null

@@ -416,7 +416,7 @@ hold() {
 	grep '^reason: blocked in .*wait4.*, woken by sleep (' <<<"$output"
 }
 
-@test "a wait for another thread: what that thread did meanwhile, in the report of the recording and of the trace" {
+@test "a wait for another thread: what that thread did meanwhile, in the report of the recording, of the trace, and of many captures" {
 	"$O/programs/causes" lock >/dev/null 2>&1 3>&- &
 	target=$!
 	started+=("$target")
@@ -428,6 +428,8 @@ hold() {
 	[[ $line == " while: helper ("*") was blocked in clock_nanosleep; "* ]]
 	"$O/mtbpf" report slow.fxt | grep -F "$line"
 	"$O/mtbpf" report slow.mtbpf -json | grep -F "\"meanwhile\":\"${line# while: }\""
+	mkdir many && cp -r slow.mtbpf many
+	"$O/mtbpf" report many | grep -F "${line# }"
 }
 
 @test "a thread that was frozen with its cgroup did not wait in the call that the freezer interrupted" {

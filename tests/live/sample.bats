@@ -316,6 +316,72 @@ undisturbed() {
 }
 
 # bats test_tags=slow
+# bats test_tags=slow
+@test "who runs on a CPU that the thread has left does not take its CPU" {
+	[ "$(nproc)" -ge 2 ] && command -v python3 >/dev/null || skip "needs two CPUs and python3"
+	cd "$BATS_TEST_TMPDIR"
+	cat >moves.c <<-'END'
+		#define _GNU_SOURCE
+		#include <sched.h>
+		#include <signal.h>
+		#include <stdio.h>
+		#include <sys/prctl.h>
+		#include <time.h>
+		#include <unistd.h>
+		static volatile long work;
+		static void pin(int cpu)
+		{
+			cpu_set_t set;
+			CPU_ZERO(&set);
+			CPU_SET(cpu, &set);
+			sched_setaffinity(0, sizeof(set), &set);
+		}
+		static void hog(const char *name, int cpu)
+		{
+			if (fork())
+				return;
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			prctl(PR_SET_NAME, name);
+			for (pin(cpu);;)
+				work++;
+		}
+		static void use(long ms)
+		{
+			clock_t end = clock() + ms * CLOCKS_PER_SEC / 1000;
+			while (clock() < end)
+				work++;
+		}
+		__attribute__((noinline)) void handle(void) { use(6); work++; }
+		int main(void)
+		{
+			dprintf(1, "pid %d\n", getpid());
+			hog("other", 0);
+			hog("another", 0);
+			hog("hog", 1);
+			for (;;) {
+				pin(0);
+				use(10);
+				pin(1);
+				for (int i = 0; i < 3; i++)
+					handle();
+			}
+		}
+	END
+	"${CC:-gcc}" -O1 -fno-omit-frame-pointer -o moves moves.c
+	start_file ./moves
+	mtbpf_run record -source sample -pid "$target" -symbol handle -duration-thresh 9ms -dir d -no-summary \
+		-min-interval 100ms -timeout 20s
+	[ "$status" -eq 0 ] || [ "$status" -eq 3 ]
+	for recording in d/*.mtbpf; do
+		"$O/mtbpf" report -json "$recording" 2>/dev/null
+	done >reports
+	python3 - <<-'END'
+		import json
+		blamed = [by['comm'] for line in open('reports') for f in json.loads(line)['functions'] for by in f.get('by', [])]
+		assert 'hog' in blamed and not {'other', 'another'} & set(blamed), blamed
+	END
+}
+
 @test "without the rights for BPF: a clock for each thread; those that have ended take nothing" {
 	start_python <<-'EOF'
 		import os, threading, time

@@ -199,6 +199,8 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 
 	if (decoded->is_sampled && hit->sequence <= 1 && begins_at_hit)
 		return "no hit came before this one";
+	if (decoded->is_sampled && begins_at_hit && !hit->value_ns && !decoded->ring_bytes)
+		return "no earlier hit of its thread was recorded";
 	if (rec->drops[DROP_LEFT_OUT])
 		return "a larger -max-memory decodes more of the recording";
 	if (VEC_FIND(&rec->aux, aux, aux->wrapped))

@@ -42,6 +42,28 @@ void off_cpu__print_wait(FILE *out, const struct off_cpu *off_cpu, const struct 
 	}
 }
 
+/* Without room, a name takes the place of the one with the least time, if that is less. */
+static void add_name(struct off_cpu_sum names[static OFF_CPU_MAX], const struct done_by *by,
+		     uint64_t ns)
+{
+	struct off_cpu_sum *least = names;
+
+	for (struct off_cpu_sum *known = names; known < names + OFF_CPU_MAX; known++) {
+		/* Goroutines also need the same function. */
+		if (!known->by || (!strcmp(known->by->comm, by->comm) &&
+				   !strcmp(known->by->in ?: "", by->in ?: ""))) {
+			if (!known->by || by->ns > known->by->ns)
+				known->by = by;
+			known->ns += ns;
+			return;
+		}
+		if (known->ns < least->ns)
+			least = known;
+	}
+	if (least->ns < ns)
+		*least = (struct off_cpu_sum){.by = by, .ns = ns};
+}
+
 void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call,
 		  uint64_t ns)
 {
@@ -68,25 +90,11 @@ void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const s
 	}
 	if (by)
 		off_cpu->woken = call->reason == OFF_BLOCKED;
-	for (; by && by < end && by->call == index; by++) {
-		for (size_t i = 0; i < OFF_CPU_MAX; i++) {
-			struct off_cpu_sum *known = &off_cpu->names[i];
-
-			/* Goroutines also need the same function. */
-			if (known->by && (strcmp(known->by->comm, by->comm) ||
-					  strcmp(known->by->in ?: "", by->in ?: "")))
-				continue;
-			if (!known->by || by->ns > known->by->ns)
-				known->by = by;
-			/* It is not known when in the call each thread caused it: each takes its
-			 * share. */
-			known->ns +=
-				ns < all_ns
-					? (uint64_t)((double)by->ns * (double)ns / (double)all_ns)
-					: by->ns;
-			break;
-		}
-	}
+	/* It is not known when in the call each thread caused it: each takes its share. */
+	for (; by && by < end && by->call == index; by++)
+		add_name(off_cpu->names, by,
+			 ns < all_ns ? (uint64_t)((double)by->ns * (double)ns / (double)all_ns)
+				     : by->ns);
 }
 
 const struct done_by *off_cpu__most(const struct off_cpu *off_cpu)

@@ -434,8 +434,11 @@ static void put_capture(const struct page *page, size_t i, size_t cause)
 	put_in(out, "<br>trace id <code>", s->trace_id, "</code>");
 	put_in(out, "<br><code>", s->print, "</code>");
 	fputs("</p>\n<ul>", out);
-	for (size_t k = 0; k < s->causes.n; k++)
-		put_in(out, "<li>", s->causes.v[k].text, "</li>");
+	for (size_t k = 0; k < s->causes.n; k++) {
+		put_in(out, "<li>", s->causes.v[k].text, "");
+		put_in(out, "<br>while: ", s->causes.v[k].meanwhile, "");
+		fputs("</li>", out);
+	}
 	fputs("</ul>\n", out);
 	put_account(out, s->slow, s->ordinary);
 	put_timeline(out, s);

@@ -103,6 +103,8 @@ static void print_pattern(FILE *out, const struct patterns *p, const struct patt
 		print_hosts(out, pattern->hosts.v, pattern->hosts.n);
 	}
 	fprintf(out, "\n%49s%s\n", "", worst->summary->path);
+	if (worst->cause->meanwhile)
+		fprintf(out, "%49swhile: %s\n", "", worst->cause->meanwhile);
 }
 
 static void print_account(FILE *out, const char *name, const uint64_t parts[static ACCOUNT_PARTS],
@@ -245,6 +247,7 @@ static void add_pattern(cJSON *list, const struct patterns *p, const struct patt
 	add_moment(object, "last", pattern->last_ms);
 	cJSON_AddStringToObject(object, "example", pattern->entries.v[0].summary->path);
 	cJSON_AddStringToObject(object, "reason", pattern->entries.v[0].cause->text);
+	json__add_text(object, "meanwhile", pattern->entries.v[0].cause->meanwhile);
 }
 
 static void add_labels(cJSON *root, const struct patterns *p)

@@ -12,8 +12,8 @@
 #include "util/names.h"
 
 /*
- * Minor page faults are named if there are this many more than usual, and if they can explain half
- * of the time.
+ * Minor page faults are named if there are this many more than usual, in functions whose kernel
+ * time they can explain half of, and if that time is half of the cause's.
  */
 #define FAULTS_MANY 64
 /* The longest time that a minor fault of 4 KiB is assumed to take. */
@@ -27,9 +27,20 @@ struct cause {
 	enum cause_kind kind;
 	int64_t ns;
 	uint32_t path;
-	bool in_kernel;	       /* most of the time in `path` is the kernel's */
+	int64_t kernel_ns;     /* CAUSE_CPU: the kernel's part of the time */
 	const struct row *row; /* its largest row; NULL: none */
 };
+
+static bool is_in_kernel(const struct cause *cause)
+{
+	return 2 * cause->kernel_ns > cause->ns;
+}
+
+/* True if this part of the cause's time is all of it but a tenth. */
+static bool is_nearly_all(const struct cause *cause, int64_t ns)
+{
+	return ns >= cause->ns / 10 * 9;
+}
 
 struct causes {
 	const struct report *r;
@@ -119,12 +130,8 @@ static int64_t push_callees(const struct causes *c, struct steps *steps, const s
 	return named_ns;
 }
 
-/*
- * True if most of the path's excess `ns`, which does not include the callees on top of `steps`, is
- * the kernel's.
- */
-static bool is_in_kernel(const struct causes *c, const struct steps *steps, uint32_t path,
-			 int64_t ns)
+/* The kernel's part of the path's excess, without the callees on top of `steps`. */
+static int64_t kernel_without(const struct causes *c, const struct steps *steps, uint32_t path)
 {
 	int64_t kernel_ns = path ? extra_kernel(c->r, path) : 0;
 
@@ -135,7 +142,7 @@ static bool is_in_kernel(const struct causes *c, const struct steps *steps, uint
 			break;
 		kernel_ns -= extra_kernel(c->r, callee);
 	}
-	return 2 * kernel_ns > ns;
+	return kernel_ns;
 }
 
 /* Finds the innermost functions with the excess; many small leaves count for their caller. */
@@ -165,8 +172,7 @@ static void add_cpu(struct causes *c)
 		if (all_ns - named_ns > 0 && all_ns - named_ns >= c->least_ns)
 			add(c, &(struct cause){.kind = CAUSE_CPU,
 					       .ns = all_ns - named_ns,
-					       .in_kernel = is_in_kernel(c, &steps, step.path,
-									 all_ns - named_ns),
+					       .kernel_ns = kernel_without(c, &steps, step.path),
 					       .path = step.path});
 	}
 	VEC_FINI(&steps.all);
@@ -284,7 +290,19 @@ const struct cause_kind_words cause_kinds[CAUSE_KINDS] = {
 	[CAUSE_UNKNOWN] = {"not_recorded", "not recorded", NULL},
 };
 
-uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind)
+/* The innermost function at this time; NULL: not known. */
+static const struct function *function_at(const struct call_tree *tree, uint64_t time_ns)
+{
+	size_t n = VEC_PARTITION_POINT(&tree->calls, call, call->start_ns <= time_ns);
+	const struct call *call = n ? &tree->calls.v[n - 1] : NULL;
+
+	while (call && (call->end_ns <= time_ns || !call->function || call->kind == CALL_IN_KERNEL))
+		call = call->parent == CALL_NO_PARENT ? NULL : &tree->calls.v[call->parent];
+	return call ? call->function : NULL;
+}
+
+uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind,
+			     const struct function *function)
 {
 	uint64_t n = 0;
 	size_t p = 0;
@@ -298,32 +316,33 @@ uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind k
 						     : MARK_FAULT;
 
 		if (p < r->periods.n && mark->time_ns >= r->periods.v[p].start_ns &&
-		    (p + 1 == r->periods.n) == slow && of == kind)
+		    (p + 1 == r->periods.n) == slow && of == kind &&
+		    (!function ||
+		     function == (mark->function ?: function_at(r->tree, mark->time_ns))))
 			n += mark->n;
 	}
 	return n;
 }
 
-/*
- * Prints the number of faults, "70 page faults, in ", and returns true, if there were so many more
- * than usual that they can explain the time.
- */
-static bool print_faults(FILE *out, const struct report *r, bool major, int64_t ns)
-{
-	enum mark_kind kind = major ? MARK_MAJOR_FAULT : MARK_FAULT;
-	uint64_t slow = report__count_marks(r, true, kind);
-	uint64_t usual = report__mean(r, report__count_marks(r, false, kind));
+/* Page faults of one kind. */
+struct faults {
+	uint64_t slow, usual; /* numbers in the slow and in an ordinary iteration */
+	int64_t most_ns;      /* minor faults: the kernel's time in the functions with them */
+};
 
-	if (slow < usual + (major ? 1 : FAULTS_MANY))
-		return false;
-	if (!major && (int64_t)((slow - usual) * FAULT_MOST_NS) < ns / 2)
-		return false;
-	fprintf(out, "%llu%s page fault%s", (unsigned long long)slow, major ? " major" : "",
-		slow == 1 ? "" : "s");
+static bool are_many(const struct faults *faults, uint64_t many)
+{
+	return faults->slow >= faults->usual + many;
+}
+
+/* Prints "70 page faults (3 in an ordinary iteration)". */
+static void print_faults(FILE *out, const struct report *r, const struct faults *faults,
+			 const char *kind)
+{
+	fprintf(out, "%llu %s%s", (unsigned long long)faults->slow, kind,
+		faults->slow == 1 ? "" : "s");
 	if (r->periods.n > 1)
-		fprintf(out, " (%llu in an ordinary iteration)", (unsigned long long)usual);
-	fprintf(out, ", in ");
-	return true;
+		fprintf(out, " (%llu in an ordinary iteration)", (unsigned long long)faults->usual);
 }
 
 /* The innermost user code of the path. */
@@ -372,6 +391,54 @@ static bool is_anothers(const struct causes *c, const struct cause *cause, uint3
 			if (c->v[i].kind == CAUSE_CPU && c->v[i].path == path)
 				return true;
 	return false;
+}
+
+/* The kernel's part of the cause's time that one function called it for. */
+static int64_t kernel_of(const struct causes *c, const struct cause *cause, const void *key)
+{
+	const struct path *paths = c->r->paths.v;
+	int64_t ns = 0;
+
+	for (uint32_t i = cause->path ?: 1; i < c->r->paths.n; i++) {
+		uint32_t caller = paths[i].parent;
+
+		/* A kernel path has the time of those below it. */
+		if (!is_kernels(paths[i].call) || paths[user_part(c->r, i)].key != key ||
+		    (caller && i > cause->path && is_kernels(paths[caller].call)) ||
+		    is_anothers(c, cause, i))
+			continue;
+		caller = i;
+		while (caller > cause->path)
+			caller = paths[caller].parent;
+		if (caller == cause->path)
+			ns += extra_cpu(c->r, i);
+	}
+	return ns;
+}
+
+/*
+ * The minor faults of the functions whose kernel time is part of the cause. System calls are not
+ * told apart from faults within a function, but functions without faults are.
+ */
+static struct faults faults_of(const struct causes *c, const struct cause *cause)
+{
+	struct faults all = {0};
+
+	VEC_EACH(&c->r->rows, row) {
+		/* Rows of the kernel's own functions have these functions as keys. */
+		int64_t ns = row->kind == ROW_KERNEL && row->inside && row->key == row->name
+				     ? kernel_of(c, cause, row->inside)
+				     : 0;
+		uint64_t n = ns > 0 ? report__count_marks(c->r, true, MARK_FAULT, row->inside) : 0;
+
+		if (!n || (int64_t)n * FAULT_MOST_NS < ns / 2)
+			continue;
+		all.slow += n;
+		all.usual += report__mean(
+			c->r, report__count_marks(c->r, false, MARK_FAULT, row->inside));
+		all.most_ns += ns;
+	}
+	return all;
 }
 
 /* A smaller part than 1/ASSIST_SHARE is not named. */
@@ -450,16 +517,27 @@ static void print_cpu(FILE *out, const struct causes *c, const struct cause *cau
 {
 	const struct report *r = c->r;
 	uint32_t user = user_part(r, cause->path);
+	struct faults faults = is_in_kernel(cause) ? faults_of(c, cause) : (struct faults){0};
+	bool by_faults = are_many(&faults, FAULTS_MANY) && faults.most_ns >= cause->ns / 2;
 
-	if (cause->in_kernel && print_faults(out, r, false, cause->ns)) {
+	if (by_faults && is_nearly_all(cause, faults.most_ns)) {
+		print_faults(out, r, &faults, "page fault");
+		fprintf(out, ", in ");
 		print_where(out, r, cause->path, NULL);
 		return;
 	}
 	if (cause->path) {
-		fprintf(out, "on the CPU, in %s", cause->in_kernel ? "the kernel, for " : "");
+		fprintf(out, "on the CPU, %sin %s",
+			is_in_kernel(cause) && !is_nearly_all(cause, cause->kernel_ns) ? "mostly "
+										       : "",
+			is_in_kernel(cause) ? "the kernel, for " : "");
 		print_where(out, r, cause->path, NULL);
 	} else {
 		fprintf(out, "on the CPU, spread over many functions");
+	}
+	if (by_faults) {
+		fprintf(out, ", at most %s of it in ", DURATION((uint64_t)faults.most_ns));
+		print_faults(out, r, &faults, "page fault");
 	}
 	if (!user || r->paths.v[user].call->kind == CALL_NO_CALLERS)
 		print_largest(out, c, cause);
@@ -514,14 +592,22 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 {
 	const struct report *r = c->r;
 	char duration[UNITS_TEXT_SIZE];
+	struct faults major = {0};
 
 	switch (cause->kind) {
 	case CAUSE_CPU:
 		print_cpu(out, c, cause);
 		break;
 	case CAUSE_BLOCKED:
-		if (off_cpu__wait(&cause->row->off_cpu) || !print_faults(out, r, true, 0))
+		major.slow = report__count_marks(r, true, MARK_MAJOR_FAULT, NULL);
+		major.usual =
+			report__mean(r, report__count_marks(r, false, MARK_MAJOR_FAULT, NULL));
+		if (!off_cpu__wait(&cause->row->off_cpu) && are_many(&major, 1)) {
+			print_faults(out, r, &major, "major page fault");
+			fprintf(out, ", in ");
+		} else {
 			fprintf(out, "blocked in ");
+		}
 		print_where(out, r, find_path(r, cause->row, false), cause->row->inside);
 		off_cpu__print_wait(out, &cause->row->off_cpu, cause->row->inside);
 		off_cpu__print(out, &cause->row->off_cpu);
@@ -609,7 +695,7 @@ static int add_reason(struct reasons *reasons, const struct causes *c, const str
 	if (!reason)
 		return -ENOMEM;
 	*reason = (struct reason){.kind = cause->kind, .ns = (uint64_t)cause->ns};
-	if (cause->kind == CAUSE_CPU && cause->in_kernel)
+	if (cause->kind == CAUSE_CPU && is_in_kernel(cause))
 		reason->kind = CAUSE_KERNEL;
 	reason->text = TEXT_OF(out, print_cause(out, c, cause));
 	if (!reason->text)

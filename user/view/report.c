@@ -258,20 +258,26 @@ static bool is_below(const struct period *p, uint64_t threshold_ns)
 
 /*
  * Leaves out iterations that have passed the threshold: they are not ordinary. If all have passed
- * it (a low threshold, or a stepped target), keeps all, since only they are left to compare with.
+ * it (a low threshold, or a stepped target), keeps all, since only they are left to compare with,
+ * unless these took as long as a threshold that is not low: the difference would then hide why all
+ * are slow.
  * Does nothing with marks: iterations then go from hit to hit, but the threshold is for the time
  * since the mark.
  */
 static void leave_out_slow(struct report *r, const struct hit_mark *hit)
 {
 	size_t n = 0, last = r->periods.n ? r->periods.n - 1 : 0;
+	uint64_t sum = 0;
 
 	/* -cpu-thresh and -off-cpu-thresh cannot be compared with an iteration's length. */
 	if (!hit->threshold_ns || hit->reason == MT_HIT_MARK || hit->cpu_measure)
 		return;
-	for (size_t i = 0; i < last; i++)
+	for (size_t i = 0; i < last; i++) {
 		n += is_below(&r->periods.v[i], hit->threshold_ns);
-	if (!n || n == last)
+		sum += r->periods.v[i].end_ns - r->periods.v[i].start_ns;
+	}
+	if (n == last || (!n && hit->threshold_ns < report__slow_ns(r) / 2) ||
+	    (!n && sum / last < report__slow_ns(r) / 4 * 3))
 		return;
 	r->n_left_out = last - n;
 	n = 0;
@@ -333,6 +339,42 @@ static void take_ordinary(struct report *r)
 }
 
 /*
+ * Counts the iterations of other threads that were not slow, so that the report of one thread of a
+ * pool says what it leaves out.
+ */
+static int count_others(struct report *r)
+{
+	struct hit_mark hit = r->hit;
+	uint64_t sum = 0;
+	int err = 0;
+
+	if (hit.since_tid || hit.cpu_measure ||
+	    (hit.reason != MT_HIT_REGION &&
+	     (hit.in_kernel || (hit.reason != MT_HIT_DURATION && hit.reason != MT_HIT_DELAY))))
+		return 0;
+	for (size_t i = 0; i < r->n_trees && !err; i++) {
+		struct report other = {.tree = &r->trees[i], .sampled = r->sampled};
+
+		if (other.tree == r->tree || !other.tree->calls.n)
+			continue;
+		err = find_periods(&other, &hit);
+		/* The last region is the one that is open at the hit, or ended before it. */
+		if (hit.reason == MT_HIT_REGION && other.periods.n)
+			other.periods.n--;
+		VEC_EACH(&other.periods, p) {
+			if (p->end_ns >= hit.time_ns ||
+			    (hit.threshold_ns && !is_below(p, hit.threshold_ns)))
+				continue;
+			sum += p->end_ns - p->start_ns;
+			r->n_others++;
+		}
+		VEC_FINI(&other.periods);
+	}
+	r->others_ns = r->n_others ? sum / r->n_others : 0;
+	return err;
+}
+
+/*
  * Finds the tree of the stack that the function was called on: the thread's that triggered, or a
  * coroutine's that ran on other threads before. Of several, the one whose call took as long as the
  * hit says.
@@ -381,6 +423,8 @@ static int fill(struct report *r, const struct report_input *input)
 	r->is_of_several = input->is_of_several;
 	r->ring_bytes = input->ring_bytes;
 	err = find_periods(r, input->hit);
+	if (!err)
+		err = count_others(r);
 	if (err)
 		return err;
 	leave_out_slow(r, input->hit);

@@ -71,7 +71,10 @@ struct report {
 	uint64_t all_ordinary_ns; /* mean length */
 	size_t n_all_ordinary;
 	VEC(struct period) periods;
-	size_t n_left_out;	       /* other slow iterations in the lookback: not in any mean */
+	size_t n_left_out; /* other slow iterations in the lookback: not in any mean */
+	/* Iterations of other threads, which are compared with nothing. */
+	size_t n_others;
+	uint64_t others_ns;	       /* mean length of those below the threshold */
 	struct account slow, ordinary; /* ordinary: the mean of those in `periods` */
 	VEC(struct row) rows;	       /* found by `by_key` while filling; then sorted by excess */
 	VEC(struct path) paths;
@@ -126,8 +129,12 @@ void report__add_account(struct cJSON *root, const struct report *r);
 enum mark_kind { MARK_FAULT, MARK_MAJOR_FAULT, MARK_MOVE };
 /* The part of the account for the time in which this call is the innermost one. */
 enum account_part report__part_of(const struct report *r, const struct call *call);
-/* Counts the marks in the slow iteration, or in all ordinary ones together. */
-uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind);
+/*
+ * Counts the marks in the slow iteration, or in all ordinary ones together: those of one function,
+ * or of all (NULL).
+ */
+uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind,
+			     const struct function *function);
 
 /* Limit of a path's functions; the innermost are kept. */
 #define REASON_PATH_MAX 64

@@ -109,17 +109,31 @@ static void print_account(FILE *out, const struct report *r, const char *name,
 	fputc('\n', out);
 }
 
+/* A pool's other threads may do the same work, but only one thread's iterations are compared. */
+static void print_others(FILE *out, const struct report *r)
+{
+	const char *thread = r->tree->coroutine ? "coroutine" : "thread";
+
+	if (!r->n_others)
+		return;
+	fprintf(out, "  %s of the same %s; other %ss had %zu ordinary one%s, mean %s\n",
+		r->n_ordinary ? "compared only with iterations"
+			      : "not compared: the lookback has no other iteration",
+		thread, thread, r->n_others, r->n_others == 1 ? "" : "s", DURATION(r->others_ns));
+}
+
 /* Moves between CPUs are shown if there are this many more than usual. */
 #define MOVES_MANY 4
 
 static void print_accounts(FILE *out, const struct report *r)
 {
-	uint64_t moves = report__count_marks(r, true, MARK_MOVE);
-	uint64_t usual = report__mean(r, report__count_marks(r, false, MARK_MOVE));
+	uint64_t moves = report__count_marks(r, true, MARK_MOVE, NULL);
+	uint64_t usual = report__mean(r, report__count_marks(r, false, MARK_MOVE, NULL));
 
 	print_account(out, r, "slow", &r->slow);
 	if (r->periods.n > 1)
 		print_account(out, r, "ordinary", &r->ordinary);
+	print_others(out, r);
 	if (r->hit.counted & COUNTED_NOT_STOLEN && !r->slow.ns[ACCOUNT_STOLEN])
 		fprintf(out, "  stolen time is not known: the hypervisor has never reported any to "
 			     "this machine\n");
@@ -325,8 +339,8 @@ static void add_reasons(cJSON *root, const struct report *r)
 
 int report__print_json(FILE *out, const struct report *r, const struct thread_places *threads)
 {
-	uint64_t moves = report__count_marks(r, true, MARK_MOVE);
-	uint64_t usual_moves = report__mean(r, report__count_marks(r, false, MARK_MOVE));
+	uint64_t moves = report__count_marks(r, true, MARK_MOVE, NULL);
+	uint64_t usual_moves = report__mean(r, report__count_marks(r, false, MARK_MOVE, NULL));
 	cJSON *root = cJSON_CreateObject(), *object;
 
 	report__add_hit(root, &r->hit);
@@ -336,6 +350,8 @@ int report__print_json(FILE *out, const struct report *r, const struct thread_pl
 	json__add_number(root, "ordinary_iterations_without_stacks", r->n_unseen);
 	json__add_number(root, "all_ordinary_ns", r->all_ordinary_ns);
 	json__add_number(root, "other_slow_iterations", r->n_left_out);
+	json__add_number(root, "iterations_of_other_threads", r->n_others);
+	json__add_number(root, "other_threads_ns", r->others_ns);
 	report__add_account(root, r);
 	if (moves || usual_moves) {
 		object = cJSON_AddObjectToObject(root, "moves_between_cpus");

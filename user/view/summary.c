@@ -53,6 +53,7 @@ static void add_cause(cJSON *list, const struct reason *reason)
 	json__add_number(object, "ns", reason->ns);
 	json__add_text(object, "text", reason->text);
 	json__add_text(object, "of", reason->of);
+	json__add_text(object, "meanwhile", reason->meanwhile);
 	path = cJSON_AddArrayToObject(object, "path");
 	for (size_t i = 0; i < reason->path.n; i++) {
 		json__append_text(path, reason->path.v[i].name);
@@ -338,7 +339,8 @@ static int parse_cause(struct summary *s, const cJSON *object)
 	*cause = (struct summary_cause){.kind = i,
 					.ns = number_of(object, "ns"),
 					.text = text,
-					.of = json__text(object, "of")};
+					.of = json__text(object, "of"),
+					.meanwhile = json__text(object, "meanwhile")};
 	i = 0;
 	cJSON_ArrayForEach(item, json__item(object, "path")) {
 		const char *name = cJSON_GetStringValue(item);

@@ -19,7 +19,7 @@ struct report;
 struct hit_mark;
 
 /* Raised by each change of the content; summaries of other versions are made again. */
-#define SUMMARY_VERSION 1
+#define SUMMARY_VERSION 2
 /* A larger file is not a summary. */
 #define SUMMARY_SIZE_MAX (4u << 20)
 /* An iteration's timeline has this many stretches of equal length. */
@@ -54,6 +54,7 @@ struct summary_cause {
 	enum cause_kind kind;
 	uint64_t ns;
 	const char *text, *of;		/* of: what it waited for, or who took the CPU; or NULL */
+	const char *meanwhile;		/* what the thread did that ended the wait; or NULL */
 	VEC(struct summary_frame) path; /* outermost first */
 };
 

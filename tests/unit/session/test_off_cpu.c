@@ -191,6 +191,21 @@ static void test_many_turns_of_one_program(void **state)
 	assert_blamed(&tree, ", by hog (8), other (7)");
 }
 
+/* Programs that ran for a moment, before a hog, leave room for it. */
+static void test_a_hog_after_many_names(void **state)
+{
+	struct call_tree tree = {0};
+	char name[] = "a";
+
+	add_call(&tree, OFF_PREEMPTED);
+	tree.calls.v[0].end_ns = 150;
+	for (pid_t i = 0; i < 2 * OFF_CPU_MAX; i++, name[0]++)
+		add_by(&tree, 0, i + 1, name, 2);
+	for (int i = 0; i < 10; i++)
+		add_by(&tree, 0, 99, "hog", 11);
+	assert_blamed(&tree, ", by hog (99)");
+}
+
 static void test_who_had_little_is_not_shown(void **state)
 {
 	struct call_tree tree = {0};
@@ -227,6 +242,7 @@ int main(void)
 		cmocka_unit_test(test_a_wait_of_the_least),
 		cmocka_unit_test(test_a_waker),
 		cmocka_unit_test(test_many_turns_of_one_program),
+		cmocka_unit_test(test_a_hog_after_many_names),
 		cmocka_unit_test(test_who_had_little_is_not_shown),
 		cmocka_unit_test(test_more_names_than_are_told_apart),
 	};

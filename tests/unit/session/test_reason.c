@@ -430,6 +430,7 @@ static void test_page_faults(void **state)
 		f, "reason: on the CPU, in the kernel, for iter > work; 36.0 ms more than usual\n");
 	add_faults(f, 1 * MS + 1, 10, false);
 	add_faults(f, 3 * MS + 1, 30, false);
+	f->tree.faults.v[0].function = f->tree.faults.v[1].function = &work;
 	/* Between two iterations: nobody's. */
 	add_faults(f, 6 * MS, 5000, false);
 	add_faults(f, 20 * MS, 60, false);
@@ -457,6 +458,35 @@ static void test_page_faults_of_a_callee_that_is_named(void **state)
 		f, "reason: 5000 page faults (0 in an ordinary iteration), in iter > work > deep; "
 		   "20.0 ms more than usual\n"
 		   "   and: on the CPU, in iter > work; 18.0 ms more than usual\n");
+}
+
+/* Faults explain the kernel's time only in the functions that had them. */
+static void test_page_faults_beside_a_system_call(void **state)
+{
+	static const struct function map = {.name = "map"}, unmap = {.name = "unmap"};
+	const struct function *const functions[] = {&deep, &map, &sleeps, &unmap};
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 47 * MS, &work);
+	for (uint64_t i = 0; i < 4; i++) {
+		add(f, 3, (11 + 9 * i) * MS, (20 + 9 * i) * MS, functions[i]);
+		add(f, 4, (11 + 9 * i) * MS, (20 + 9 * i) * MS, NULL)->kind = CALL_IN_KERNEL;
+	}
+	add_faults(f, 13 * MS, 2000, false);
+	add_faults(f, 23 * MS, 2000, false);
+	f->tree.faults.v[1].function = &map;
+	add_faults(f, 32 * MS, 64, false);
+	assert_reason(
+		f, "reason: on the CPU, in the kernel, for iter > work, at most 18.0 ms of it "
+		   "in 4000 page faults (0 in an ordinary iteration); 36.0 ms more than usual\n");
+	/* So few do not explain the half of it. */
+	f->tree.faults.v[1].n = 64;
+	assert_reason(f, "reason: on the CPU, in the kernel, for iter > work; 36.0 ms more than "
+			 "usual\n");
+	for (size_t i = 6; i <= 12; i += 2)
+		f->tree.calls.v[i].end_ns -= 3 * MS;
+	assert_reason(f, "reason: on the CPU, mostly in the kernel, for iter > work; 36.0 ms more "
+			 "than usual\n");
 }
 
 static void test_pages_that_had_to_be_read(void **state)
@@ -532,6 +562,7 @@ int main(void)
 		TEST(test_interrupts),
 		TEST(test_page_faults),
 		TEST(test_page_faults_of_a_callee_that_is_named),
+		TEST(test_page_faults_beside_a_system_call),
 		TEST(test_pages_that_had_to_be_read),
 		TEST(test_nothing_that_is_more_than_usual),
 		TEST(test_only_of_samples),

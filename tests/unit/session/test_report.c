@@ -218,7 +218,39 @@ static void test_iterations_beyond_the_threshold_are_not_ordinary(void **state)
 				"(mean of 2 in the same lookback; 1 more was slow); where");
 }
 
-/* A threshold that all pass, or none: then an iteration may have triggered that was not slow. */
+/* Threads of a pool do the same work: the report says whose iterations it does not compare. */
+static void test_iterations_of_other_threads(void **state)
+{
+	struct fixture *f = *state;
+
+	f->hit.threshold_ns = 3 * MS;
+	add_to(&f->trees[0], 0, 1 * MS, 1 * MS, &iter);
+	add_to(&f->trees[0], 0, 2 * MS, 2 * MS, &iter);
+	add_to(&f->trees[0], 0, 4 * MS, 4 * MS, &iter);
+	/* As slow as the one that triggered, and one that begins after the hit. */
+	add_to(&f->trees[0], 0, 6999999, 6999999, &iter);
+	add_to(&f->trees[0], 0, 8 * MS, 8 * MS, &iter);
+	add(f, 0, 2500000, 2500000, &iter);
+	add(f, 0, 7 * MS, 7 * MS, &iter);
+	assert_int_equal(print(f, 0), 0);
+	assert_string_equal(
+		f->text,
+		"the slow iteration of iter took 4.50 ms; where the time went:\n"
+		"  slow     on CPU 0 ns · system calls 0 ns · not recorded 4.50 ms\n"
+		"  not compared: the lookback has no other iteration of the same thread; other "
+		"threads had 3 ordinary ones, mean 2.00 ms\n" COLUMNS);
+	f->trees[1].calls.v[0].start_ns = f->trees[1].calls.v[0].end_ns = 2 * MS;
+	add(f, 0, 7 * MS, 7 * MS, &iter);
+	f->trees[1].calls.v[1].start_ns = f->trees[1].calls.v[1].end_ns = 3 * MS;
+	assert_int_equal(print(f, 0), 0);
+	assert_non_null(strstr(f->text, "  compared only with iterations of the same thread; other "
+					"threads had 3 ordinary ones, mean 2.00 ms\n"));
+	f->trees[0].calls.n = 1;
+	assert_int_equal(print(f, 0), 0);
+	assert_null(strstr(f->text, "compared"));
+}
+
+/* Without a threshold an iteration may trigger that was not slow. */
 static void test_an_ordinary_iteration_is_not_called_slow(void **state)
 {
 	struct fixture *f = *state;
@@ -226,10 +258,26 @@ static void test_an_ordinary_iteration_is_not_called_slow(void **state)
 	add(f, 0, 1 * MS, 1 * MS, &iter);
 	add(f, 0, 5 * MS, 5 * MS, &iter);
 	add(f, 0, 7 * MS, 7 * MS, &iter);
-	for (f->hit.threshold_ns = 0; f->hit.threshold_ns < 2; f->hit.threshold_ns++)
-		assert_report_begins(f,
-				     "the iteration of iter took 2.00 ms, an ordinary one 4.00 ms "
-				     "(mean of 1 in the same lookback); where");
+	assert_report_begins(f, "the iteration of iter took 2.00 ms, an ordinary one 4.00 ms "
+				"(mean of 1 in the same lookback); where");
+}
+
+/* If all pass a threshold that is not low, only much shorter ones are compared. */
+static void test_all_iterations_pass_the_threshold(void **state)
+{
+	struct fixture *f = *state;
+
+	f->hit.threshold_ns = 1;
+	add(f, 0, 1 * MS, 1 * MS, &iter);
+	add(f, 0, 2 * MS, 2 * MS, &iter);
+	add(f, 0, 7 * MS, 7 * MS, &iter);
+	assert_report_begins(f, "the slow iteration of iter took 5.00 ms, an ordinary one 1.00 ms "
+				"(mean of 1 in the same lookback); where");
+	f->trees[1].calls.v[1].start_ns = f->trees[1].calls.v[1].end_ns = 4 * MS;
+	assert_report_begins(f, "the iteration of iter took 3.00 ms, an ordinary one 3.00 ms "
+				"(mean of 1 in the same lookback); where");
+	f->hit.threshold_ns = 2 * MS;
+	assert_report_begins(f, "the slow iteration of iter took 3.00 ms; 1 more was slow; where");
 }
 
 static void test_time_outside_by_its_kind(void **state)
@@ -340,7 +388,9 @@ static void test_only_the_thread_that_triggered_counts(void **state)
 	assert_report(
 		f, 10,
 		"the slow iteration of iter took 2.00 ms; where the time went:\n"
-		"  slow     on CPU 1.00 ms · system calls 0 ns · not recorded 1.00 ms\n" COLUMNS
+		"  slow     on CPU 1.00 ms · system calls 0 ns · not recorded 1.00 ms\n"
+		"  not compared: the lookback has no other iteration of the same thread; other "
+		"threads had 1 ordinary one, mean 6.00 ms\n" COLUMNS
 		"     1.00 ms    1.00 ms    1.00 ms       0 ns        1       0.0  iter\n"
 		"   inclusive  path\n"
 		"     1.00 ms  iter\n");
@@ -469,7 +519,9 @@ int main(void)
 		TEST(test_calls_in_one_that_ran_before),
 		TEST(test_an_iteration_may_begin_at_0),
 		TEST(test_iterations_beyond_the_threshold_are_not_ordinary),
+		TEST(test_iterations_of_other_threads),
 		TEST(test_an_ordinary_iteration_is_not_called_slow),
+		TEST(test_all_iterations_pass_the_threshold),
 		TEST(test_time_outside_by_its_kind),
 		TEST(test_more_functions_than_the_table_starts_with),
 		TEST(test_paths_that_move),

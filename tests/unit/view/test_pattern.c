@@ -39,7 +39,7 @@ static void add(struct captures *c, const struct given *given)
 		snprintf(inlined, sizeof(inlined), "\"inlined\":%s,", given->inlined);
 	snprintf(name, sizeof(name), "%02zu.mtbpf", c->n);
 	snprintf(text, sizeof(text),
-		 "{\"summary\":1,%s\"labels\":{\"host\":\"%s\"},\"hit\":{\"function\":\"iter\"},"
+		 "{\"summary\":2,%s\"labels\":{\"host\":\"%s\"},\"hit\":{\"function\":\"iter\"},"
 		 "\"slow_ns\":%llu,\"ordinary_ns\":1000,\"unix_ms\":%zu,"
 		 "\"account\":{\"slow\":{\"blocked_ns\":%llu},\"ordinary\":{}},"
 		 "\"causes\":[{\"kind\":\"%s\",\"ns\":%llu,\"text\":\"why\",%s%s\"path\":%s}],"
@@ -252,7 +252,7 @@ static void assert_says(const char *ordinary, const char *total, const char *acc
 	char text[512];
 
 	snprintf(text, sizeof(text),
-		 "{\"summary\":1,\"hit\":{\"function\":\"iter\"},\"slow_ns\":5000,"
+		 "{\"summary\":2,\"hit\":{\"function\":\"iter\"},\"slow_ns\":5000,"
 		 "\"account\":{\"slow\":{\"blocked_ns\":5000}%s}",
 		 ordinary);
 	assert_int_equal(summary__parse(&s, "x.mtbpf", text, 0), 0);
@@ -288,16 +288,16 @@ static int parse(const char *text)
 	return err;
 }
 
-#define HEAD "{\"summary\":1,\"data_bytes\":7,\"slow_ns\":5,"
+#define HEAD "{\"summary\":2,\"data_bytes\":7,\"slow_ns\":5,"
 
 static void summaries_that_somebody_else_wrote(void **state)
 {
 	assert_int_equal(parse(HEAD "\"causes\":[]}"), 0);
 	assert_int_equal(parse(""), -EINVAL);
 	assert_int_equal(parse("[]"), -EINVAL);
-	assert_int_equal(parse("{\"summary\":2}"), -EPROTO);
-	assert_int_equal(parse("{\"summary\":1,\"data_bytes\":8,\"slow_ns\":5}"), -ESTALE);
-	assert_int_equal(parse("{\"summary\":1,\"data_bytes\":7}"), -EINVAL);
+	assert_int_equal(parse("{\"summary\":1}"), -EPROTO);
+	assert_int_equal(parse("{\"summary\":2,\"data_bytes\":8,\"slow_ns\":5}"), -ESTALE);
+	assert_int_equal(parse("{\"summary\":2,\"data_bytes\":7}"), -EINVAL);
 	assert_int_equal(parse(HEAD "\"causes\":[{\"kind\":\"no such\",\"text\":\"\"}]}"), -EINVAL);
 	assert_int_equal(
 		parse(HEAD "\"causes\":[{\"kind\":\"blocked\",\"text\":\"\",\"path\":[1]}]}"),
@@ -351,7 +351,7 @@ static void texts_are_fit_to_be_shown(void **state)
 static void functions_of_one_name_are_one_capture(void **state)
 {
 	static const char text[] =
-		"{\"summary\":1,\"labels\":{\"host\":\"a\"},\"hit\":{\"function\":\"iter\"},"
+		"{\"summary\":2,\"labels\":{\"host\":\"a\"},\"hit\":{\"function\":\"iter\"},"
 		"\"slow_ns\":5000,\"ordinary_ns\":1000,\"unix_ms\":1000,"
 		"\"functions\":[{\"name\":\"[prog+0x10]\",\"extra_ns\":1000},"
 		"{\"name\":\"[prog+0x20]\",\"extra_ns\":3000}]}";
