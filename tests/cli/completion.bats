@@ -126,9 +126,10 @@ shows() {
 	lines=()
 	for name in $("$O/mtbpf" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | grep -vx help); do
 		lines+=("mtbpf $name -he" "<mtbpf $name -help >")
+		specs=$(zsh -fc '_arguments() { print -rl -- "$@"; }; words=(mtbpf $2 "") CURRENT=3; . $1' - \
+			"$O/completion/_mtbpf" "$name")
 		for option in $(options "$name" | grep -vx -e -h); do
-			sed -n "/^\t$name) specs/,/;;/p" "$O/completion/_mtbpf" | grep -qF -- "$option[" ||
-				{ echo "$name has no $option"; return 1; }
+			grep -qF -- "$option[" <<<"$specs" || { echo "$name has no $option"; return 1; }
 		done
 	done
 	shows "${lines[@]}"

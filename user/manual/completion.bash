@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: MIT
 # bash completion for mtbpf.
 
-@bash-tables@
+_mtbpf_rows='
+@rows@
+'
+
+# _mtbpf_table COMMAND: sets `table` to a line per name of an option: the name, what it takes, the choices.
+_mtbpf_table() {
+	table=$(awk -F '\t' -v command="$1" '$1 == command {
+		for (i = split($4, names, " "); i; i--)
+			print names[i], $2
+	}' <<<"$_mtbpf_rows")
+}
 
 # The text before the cursor, unlike COMP_WORDS not cut at ':' and '='.
 _mtbpf_typed() {
@@ -83,6 +93,7 @@ _mtbpf_takes() {
 	return 1
 }
 
+# Proposes the names in `table`.
 _mtbpf_options() {
 	local dash= names
 	[[ $typed != --* ]] || dash=-
@@ -93,7 +104,7 @@ _mtbpf_options() {
 # Proposes the words of a command that are not options.
 _mtbpf_words() {
 	case $1 in
-	help) _mtbpf_propose choices $_mtbpf_commands ;;
+	help) _mtbpf_table mtbpf && _mtbpf_options ;;
 	list) _mtbpf_propose symbols ;;
 	decode | report | diff | view) _mtbpf_propose files ;;
 	esac
@@ -124,7 +135,8 @@ _mtbpf() {
 	read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
 	[ -n "$typed" ] || words+=("")
 	if [ ${#words[@]} -le 2 ]; then
-		mapfile -t COMPREPLY < <(compgen -W "$_mtbpf_commands" -- "$typed")
+		_mtbpf_table mtbpf
+		_mtbpf_options
 		return
 	fi
 	_mtbpf_table "${words[1]}"

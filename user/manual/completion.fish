@@ -74,4 +74,32 @@ complete -c mtbpf -f
 complete -c mtbpf -n __mtbpf_runs_program -a '(__mtbpf_program)'
 complete -c mtbpf -n '__mtbpf_in list' -a '(__mtbpf_symbols)'
 complete -c mtbpf -n '__mtbpf_in decode report diff view' -F
-@fish-tables@
+for row in (string split \n -- '
+@rows@
+')
+	# The command, what the option takes, how often, its names, its argument's name, help.
+	set -l row (string split \t -- $row)
+	test (count $row) -eq 6; or continue
+	if test $row[1] = mtbpf
+		complete -c mtbpf -n '__mtbpf_wants_command; or __mtbpf_in help' -a $row[4] -d $row[6]
+		continue
+	end
+	set -l takes (string split ' ' -- $row[2])
+	set -l args
+	switch $takes[1]
+		case none
+		case files
+			set args -r -F
+		case any
+			set args -x
+		case choices
+			set args -x -a "$takes[2..-1]"
+		case '*'
+			set args -x -a "(__mtbpf_$takes)"
+	end
+	test $row[3] = maybe; and set args
+	for name in (string split ' ' -- $row[4])
+		set -a args -o (string sub -s 2 -- $name)
+	end
+	complete -c mtbpf -n "__mtbpf_in $row[1]" $args -d $row[6]
+end

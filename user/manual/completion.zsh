@@ -3,9 +3,49 @@
 # zsh completion for mtbpf.
 
 # This file is read as the function's first call, by which all of it has to last.
-typeset -ga _mtbpf_commands
+typeset -g _mtbpf_rows='
+@rows@
+'
 
-@zsh-tables@
+# Sets `specs` to what _arguments takes: '(-output -o)-output[...]:FILE:_mtbpf_files', where the names in () exclude
+# each other. For "mtbpf" it is what _describe takes: 'attach:...'.
+_mtbpf_table() {
+	setopt localoptions extendedglob
+	local -a row
+	local line value name help before
+	specs=()
+	for line in ${(f)_mtbpf_rows}; do
+		row=("${(@ps:\t:)line}")
+		[[ $row[1] == $1 ]] || continue
+		help=${row[6]//(#m)[][\\:]/\\$MATCH}
+		if [[ $1 == mtbpf ]]; then
+			specs+=("$row[4]:$help")
+			continue
+		fi
+		case $row[2] in
+		none) value= ;;
+		any) value=": " ;;
+		choices*) value=":(${row[2]#choices})" ;;
+		*) value=":_mtbpf_$row[2]" ;;
+		esac
+		[[ -z $value ]] || value=":${row[5]//(#m)[][\\:]/\\$MATCH}$value"
+		before="($row[4])"
+		case $row[3] in
+		many) before="*" ;;
+		maybe) value=":$value" ;;
+		alone) before="(-)" ;;
+		esac
+		for name in ${=row[4]}; do
+			specs+=("$before${name}[$help]$value")
+		done
+	done
+}
+
+_mtbpf_commands() {
+	local -a specs
+	_mtbpf_table mtbpf
+	_describe -t commands command specs
+}
 
 _mtbpf_pids() {
 	local -a pids
@@ -63,7 +103,7 @@ _mtbpf_symbols() {
 
 _mtbpf_words() {
 	case $1 in
-	help) _describe -t commands command _mtbpf_commands ;;
+	help) _mtbpf_commands ;;
 	list) _mtbpf_symbols ;;
 	decode|report|diff|view) _files ;;
 	esac
@@ -73,7 +113,7 @@ _mtbpf() {
 	local -a specs
 	local _mtbpf_program=${(Q)words[1]} command=$words[2]
 	if ((CURRENT == 2)); then
-		_describe -t commands command _mtbpf_commands
+		_mtbpf_commands
 		return
 	fi
 	shift words

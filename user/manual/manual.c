@@ -148,238 +148,73 @@ static void man__commands(FILE *out, const struct command *command)
 	}
 }
 
-/* ---- completion for bash, zsh and fish; the templates know how words are found */
+/* ---- completion: the templates for bash, zsh and fish read the same rows */
 
-/* The kind of an option's argument, for completion; kind_names has the templates' names. */
-enum value_kind {
-	VALUE_NONE,    /* no argument */
-	VALUE_ANY,     /* cannot be completed */
-	VALUE_CHOICES, /* spec->choices */
-	VALUE_PIDS,
-	VALUE_NAMES, /* of processes */
-	VALUE_SYMBOLS,
-	VALUE_CONTAINERS,
-	VALUE_CGROUPS,
-	VALUE_FILES,
-	VALUE_FOLDERS,
-};
-
-/* The kind for an option and its argument's name; option NULL: for the argument's name alone. */
+/* What an option takes, by its name (NULL: any) and its argument's name. */
 static const struct {
-	const char *option, *arg;
-	enum value_kind kind;
+	const char *option, *arg, *takes;
 } kinds[] = {
-	{"pid", "PID", VALUE_PIDS},	   {"name", "GLOB", VALUE_NAMES},
-	{"symbol", "NAME", VALUE_SYMBOLS}, {"container", "NAME", VALUE_CONTAINERS},
-	{"cgroup", "PATH", VALUE_CGROUPS}, {NULL, "FILE", VALUE_FILES},
-	{NULL, "DIR", VALUE_FOLDERS},
+	{"pid", "PID", "pids"},	       {"name", "GLOB", "names"},
+	{"symbol", "NAME", "symbols"}, {"container", "NAME", "containers"},
+	{"cgroup", "PATH", "cgroups"}, {NULL, "FILE", "files"},
+	{NULL, "DIR", "folders"},
 };
 
-static const char *const kind_names[] = {
-	[VALUE_NONE] = "none",
-	[VALUE_ANY] = "any",
-	[VALUE_CHOICES] = "choices",
-	[VALUE_PIDS] = "pids",
-	[VALUE_NAMES] = "names",
-	[VALUE_SYMBOLS] = "symbols",
-	[VALUE_CONTAINERS] = "containers",
-	[VALUE_CGROUPS] = "cgroups",
-	[VALUE_FILES] = "files",
-	[VALUE_FOLDERS] = "folders",
-};
-
-static enum value_kind value_kind__of(const struct option_spec *spec)
+static const char *takes(const struct option_spec *spec)
 {
 	if (spec->kind == OPT_FLAG)
-		return VALUE_NONE;
+		return "none";
 	if (spec->choices)
-		return VALUE_CHOICES;
+		return "choices";
 	for (size_t i = 0; spec->arg && i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if ((!kinds[i].option || !strcmp(kinds[i].option, spec->name)) &&
 		    !strcmp(kinds[i].arg, spec->arg))
-			return kinds[i].kind;
-	return VALUE_ANY;
+			return kinds[i].takes;
+	return "any";
 }
 
-static void put_choices(FILE *out, const struct option_spec *spec)
+/* The end of a row. It is inside single quotes; '"'"' is one such quote in all three shells. */
+static void put_help(FILE *out, const char *help)
 {
+	for (; *help; help++)
+		*help == '\'' ? fputs("'\"'\"'", out) : putc(*help, out);
+	putc('\n', out);
+}
+
+static void put_row(FILE *out, const char *command, const struct option_spec *spec)
+{
+	fprintf(out, "%s\t%s", command, takes(spec));
 	for (size_t i = 0; spec->choices && spec->choices[i]; i++)
 		fprintf(out, " %s", spec->choices[i]);
-}
-
-static void put_row(FILE *out, const char *name, const struct option_spec *spec)
-{
-	fprintf(out, "-%s %s", name, kind_names[value_kind__of(spec)]);
-	put_choices(out, spec);
-	putc('\n', out);
-}
-
-/* One line per name of an option: the name, the kind of argument, the choices. */
-static void bash__tables(FILE *out, const struct command *command)
-{
-	fputs("_mtbpf_commands='", out);
-	for (size_t i = 0; commands[i].name; i++)
-		fprintf(out, "%s%s", i ? " " : "", commands[i].name);
-	fputs("'\n_mtbpf_table() {\n\tcase $1 in\n", out);
-	for (size_t i = 0; commands[i].name; i++) {
-		const struct option_table *table = commands[i].options;
-
-		if (!table)
-			continue;
-		fprintf(out, "\t%s) table='", commands[i].name);
-		for (size_t j = 0; j < table->count; j++) {
-			const struct option_spec *spec = &table->specs[j];
-			char letter[] = {spec->letter, '\0'};
-
-			put_row(out, spec->name, spec);
-			if (spec->alias)
-				put_row(out, spec->alias, spec);
-			if (spec->letter)
-				put_row(out, letter, spec);
-		}
-		fputs("-help none' ;;\n", out);
-	}
-	fputs("\t*) table= ;;\n\tesac\n}\n", out);
-}
-
-/* Prints text escaped for single quotes and [brackets]. */
-static void put_help(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '\'')
-			fputs("'\\''", out);
-		else if (strchr("[]\\:", *text))
-			fprintf(out, "\\%c", *text);
-		else
-			putc(*text, out);
-	}
-}
-
-static void put_zsh_value(FILE *out, const struct option_spec *spec)
-{
-	enum value_kind kind = value_kind__of(spec);
-
-	if (kind == VALUE_NONE)
-		return;
-	fprintf(out, "%s", spec->kind == OPT_COUNT ? "::" : ":");
-	put_help(out, option__arg_name(spec));
-	if (kind == VALUE_ANY) {
-		fputs(": ", out);
-	} else if (kind == VALUE_CHOICES) {
-		fputs(":(", out);
-		put_choices(out, spec);
-		putc(')', out);
-	} else {
-		fprintf(out, ":_mtbpf_%s", kind_names[kind]);
-	}
-}
-
-/* "'(-output -o)-output[...]:FILE:_mtbpf_files'": the names in () exclude each other. */
-static void put_zsh_option(FILE *out, const char *name, const struct option_spec *spec)
-{
-	fputs("\t\t'", out);
-	if (spec->kind == OPT_LIST) {
-		putc('*', out);
-	} else {
-		fprintf(out, "(-%s", spec->name);
-		if (spec->alias)
-			fprintf(out, " -%s", spec->alias);
-		if (spec->letter)
-			fprintf(out, " -%c", spec->letter);
-		putc(')', out);
-	}
-	fprintf(out, "-%s[", name);
-	put_help(out, spec->help);
-	putc(']', out);
-	put_zsh_value(out, spec);
-	fputs("'\n", out);
-}
-
-static void zsh__tables(FILE *out, const struct command *command)
-{
-	fputs("_mtbpf_commands=(\n", out);
-	for (size_t i = 0; commands[i].name; i++) {
-		fprintf(out, "\t'%s:", commands[i].name);
-		put_help(out, commands[i].summary);
-		fputs("'\n", out);
-	}
-	fputs(")\n_mtbpf_table() {\n\tspecs=()\n\tcase $1 in\n", out);
-	for (size_t i = 0; commands[i].name; i++) {
-		const struct option_table *table = commands[i].options;
-
-		if (!table)
-			continue;
-		fprintf(out, "\t%s) specs=(\n", commands[i].name);
-		for (size_t j = 0; j < table->count; j++) {
-			const struct option_spec *spec = &table->specs[j];
-			char letter[] = {spec->letter, '\0'};
-
-			put_zsh_option(out, spec->name, spec);
-			if (spec->alias)
-				put_zsh_option(out, spec->alias, spec);
-			if (spec->letter)
-				put_zsh_option(out, letter, spec);
-		}
-		fputs("\t\t'(-)-help[print its help]'\n\t) ;;\n", out);
-	}
-	fputs("\tesac\n}\n", out);
-}
-
-/* A word in single quotes. */
-static void put_fish_word(FILE *out, const char *text)
-{
-	putc('\'', out);
-	for (; *text; text++) {
-		if (strchr("'\\", *text))
-			putc('\\', out);
-		putc(*text, out);
-	}
-	putc('\'', out);
-}
-
-/* "complete -c mtbpf -n '__mtbpf_in attach' -o output -s o -r -F -d '...'" */
-static void put_fish_option(FILE *out, const char *command, const struct option_spec *spec)
-{
-	enum value_kind kind = spec->kind == OPT_COUNT ? VALUE_NONE : value_kind__of(spec);
-
-	fprintf(out, "complete -c mtbpf -n '__mtbpf_in %s' -o %s", command, spec->name);
+	fprintf(out, "\t%s\t-%s",
+		spec->kind == OPT_LIST	  ? "many"
+		: spec->kind == OPT_COUNT ? "maybe"
+					  : "once",
+		spec->name);
 	if (spec->alias)
-		fprintf(out, " -o %s", spec->alias);
+		fprintf(out, " -%s", spec->alias);
 	if (spec->letter)
-		fprintf(out, " -s %c", spec->letter);
-	if (kind == VALUE_FILES)
-		fputs(" -r -F", out);
-	else if (kind != VALUE_NONE)
-		fputs(" -x", out);
-	if (kind == VALUE_CHOICES) {
-		fputs(" -a '", out);
-		put_choices(out, spec);
-		putc('\'', out);
-	} else if (kind != VALUE_FILES && kind != VALUE_NONE && kind != VALUE_ANY) {
-		fprintf(out, " -a '(__mtbpf_%s)'", kind_names[kind]);
-	}
-	fputs(" -d ", out);
-	put_fish_word(out, spec->help);
-	putc('\n', out);
+		fprintf(out, " -%c", spec->letter);
+	fprintf(out, "\t%s\t", spec->kind == OPT_FLAG ? "-" : option__arg_name(spec));
+	put_help(out, spec->help);
 }
 
-static void fish__tables(FILE *out, const struct command *command)
+/*
+ * A row for each option, with tabs between its parts: the command; what the option takes, with the
+ * choices; "many" if it can be repeated, "maybe" if it may lack its argument, "alone" for -help;
+ * its names; its argument's name; help. Commands are rows of the command "mtbpf".
+ */
+static void completion__rows(FILE *out, const struct command *command)
 {
 	for (size_t i = 0; commands[i].name; i++) {
 		const struct option_table *table = commands[i].options;
 
-		fprintf(out,
-			"complete -c mtbpf -n '__mtbpf_wants_command; or __mtbpf_in help' -a %s "
-			"-d ",
-			commands[i].name);
-		put_fish_word(out, commands[i].summary);
-		putc('\n', out);
+		fprintf(out, "mtbpf\tnone\tonce\t%s\t-\t", commands[i].name);
+		put_help(out, commands[i].summary);
 		for (size_t j = 0; table && j < table->count; j++)
-			put_fish_option(out, commands[i].name, &table->specs[j]);
+			put_row(out, commands[i].name, &table->specs[j]);
 		if (table)
-			fprintf(out,
-				"complete -c mtbpf -n '__mtbpf_in %s' -o help -d 'print its "
-				"help'\n",
+			fprintf(out, "%s\tnone\talone\t-help\t-\tprint its help\n",
 				commands[i].name);
 	}
 }
@@ -392,8 +227,7 @@ static const struct part {
 	{"title", man__title, false},	    {"name", man__name, true},
 	{"synopsis", man__synopsis, true},  {"options", man__options, true},
 	{"examples", man__examples, true},  {"see-also", man__see_also, false},
-	{"commands", man__commands, false}, {"bash-tables", bash__tables, false},
-	{"zsh-tables", zsh__tables, false}, {"fish-tables", fish__tables, false},
+	{"commands", man__commands, false}, {"rows", completion__rows, false},
 };
 
 /* -1 if the line does not name a part, or not a command that the part needs. */
