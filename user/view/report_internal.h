@@ -116,8 +116,6 @@ static inline uint64_t report__slow_ns(const struct report *r)
 bool report__counts(const struct report *r, enum account_part part);
 
 struct cJSON;
-/* The reason of a hit as JSON has it, "duration"; NULL: it needs no threshold. */
-const char *hit_mark__reason(const struct hit_mark *hit);
 /* Adds "hit", the hit that triggered, to the object. */
 void report__add_hit(struct cJSON *root, const struct hit_mark *hit);
 /*

@@ -22,27 +22,15 @@
 /* A summary with more causes is damaged. */
 #define CAUSES_MAX 16
 
-static void add_hit(cJSON *root, const struct hit_mark *hit)
+/* Adds what -print has read as one line: "str(arg1) \"GET /\", arg2 5". */
+static void add_print(cJSON *root, const struct hit_mark *hit)
 {
-	cJSON *object = cJSON_AddObjectToObject(root, "hit");
-	_cleanup_free_ char *print = NULL;
+	_cleanup_free_ char *print =
+		TEXT_OF(out, for (uint32_t i = 0; i < hit->n_prints; i++)
+				     fprintf(out, "%s%s %s", i ? ", " : "", hit->prints[i].name,
+					     hit->prints[i].text));
 
-	json__add_text(object, "function", hit->function ? hit->function->name : NULL);
-	json__add_text(object, "probe", hit->probe);
-	json__add_text(object, "reason", hit_mark__reason(hit) ?: "none");
-	json__add_text(object, "trace_id", hit->trace_id[0] ? hit->trace_id : NULL);
-	/* As one line: "str(arg1) \"GET /\", arg2 5". */
-	if (hit->n_prints)
-		print = TEXT_OF(out, for (uint32_t i = 0; i < hit->n_prints; i++)
-					     fprintf(out, "%s%s %s", i ? ", " : "",
-						     hit->prints[i].name, hit->prints[i].text));
-	json__add_text(object, "print", print);
-	json__add_number(object, "value_ns", hit->value_ns);
-	if (hit->threshold_ns)
-		json__add_number(object, "threshold_ns", hit->threshold_ns);
-	json__add_number(object, "sequence", hit->sequence);
-	json__add_number(object, "pid", (uint64_t)hit->pid);
-	json__add_number(object, "tid", (uint64_t)hit->tid);
+	json__add_text(root, "print", print);
 }
 
 static void add_cause(cJSON *list, const struct reason *reason)
@@ -264,7 +252,9 @@ char *summary__make(const struct report *r, const struct summary_facts *facts)
 	for (size_t i = 0; i < facts->n_labels; i++)
 		json__add_text(labels, facts->labels[i].key, facts->labels[i].value);
 	if (hit)
-		add_hit(root, hit);
+		report__add_hit(root, hit);
+	if (hit && hit->n_prints)
+		add_print(root, hit);
 	if (r) {
 		report__add_account(root, r);
 		if (r->sampled)
@@ -396,9 +386,9 @@ int summary__parse(struct summary *s, const char *path, const char *text, uint64
 	s->program = json__text(root, "program");
 	s->build_id = json__text(root, "build_id");
 	s->host = summary__label(s, "host");
-	s->function = json__text(hit, "probe") ?: json__text(hit, "function");
+	s->function = json__text(hit, "function");
 	s->trace_id = json__text(hit, "trace_id");
-	s->print = json__text(hit, "print");
+	s->print = json__text(root, "print");
 	s->unix_ms = number_of(root, "unix_ms");
 	s->slow_ns = number_of(root, "slow_ns");
 	s->ordinary_ns = number_of(root, "ordinary_ns");
