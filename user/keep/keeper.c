@@ -20,7 +20,6 @@
 #include "session/labels.h"
 #include "session/session.h"
 #include "session/target.h"
-#include "stack/call_tree.h"
 #include "target/process.h"
 #include "trigger/trigger.h"
 #include "util/clock.h"
@@ -53,20 +52,34 @@ static const struct mt_hit *hit_of(const struct recording *rec)
 	return rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
 }
 
+static const char *reason_of(const struct mt_hit *hit)
+{
+	switch (hit->reason) {
+	case MT_HIT_DURATION:
+		return "duration";
+	case MT_HIT_REGION:
+		return "region";
+	case MT_HIT_STALL:
+		return "stall";
+	case MT_HIT_MARK:
+		return "mark";
+	default:
+		return "delay";
+	}
+}
+
 /* "pid 4711 tid 4713 delay 61.2 ms (threshold 50.0 ms)" */
 static void format_hit(char *buf, size_t size, const struct recording *rec)
 {
 	const struct mt_hit *hit = hit_of(rec);
 	bool is_on = rec->cpu_measure == MT_CPU_ON;
 	char part[64] = "";
-	const char *reason;
 
 	if (!hit) {
 		snprintf(buf, size, "pid %d on request", rec->pid);
 		return;
 	}
-	reason = hit_reason__name(hit->reason);
-	if (!reason) {
+	if (hit->reason == MT_HIT_EVERY || hit->reason == MT_HIT_LAST) {
 		snprintf(buf, size, "pid %u tid %u %s", hit->tgid, hit->tid, rec->trigger);
 		return;
 	}
@@ -75,8 +88,8 @@ static void format_hit(char *buf, size_t size, const struct recording *rec)
 		snprintf(part, sizeof(part), ", %s of it %s the CPU",
 			 DURATION(is_on ? hit->value_ns - hit->off_cpu_ns : hit->off_cpu_ns),
 			 is_on ? "on" : "off");
-	snprintf(buf, size, "pid %u tid %u %s %s%s (threshold %s)", hit->tgid, hit->tid, reason,
-		 DURATION(hit->value_ns), part,
+	snprintf(buf, size, "pid %u tid %u %s %s%s (threshold %s)", hit->tgid, hit->tid,
+		 reason_of(hit), DURATION(hit->value_ns), part,
 		 DURATION(hit->reason == MT_HIT_STALL ? rec->stall_thresh_ns : rec->threshold_ns));
 }
 

@@ -76,16 +76,6 @@ const char *call__full_name(const struct call *call, char text[static CALL_NAME_
 	return pt_event__format(call->reason, call->entry_ip, text);
 }
 
-const char *hit_reason__name(uint32_t reason)
-{
-	static const char *const names[] = {
-		[MT_HIT_DELAY] = "delay",   [MT_HIT_DURATION] = "duration", [MT_HIT_MARK] = "mark",
-		[MT_HIT_REGION] = "region", [MT_HIT_STALL] = "stall",
-	};
-
-	return NAME_OF(names, reason, NULL);
-}
-
 const char *left_by__name(enum left_by left_by)
 {
 	return NAME_OF(left_by_names, left_by, NULL);

@@ -329,9 +329,6 @@ struct hit_mark {
 	struct hit_printed prints[MT_PRINTS];
 };
 
-/* What value_ns is: "duration"; NULL: the hit needed no threshold. reason: enum mt_hit_reason. */
-const char *hit_reason__name(uint32_t reason);
-
 /* Name to show: the probe if it has a name, otherwise the function, which must be known then. */
 static inline const char *hit_mark__name(const struct hit_mark *hit)
 {

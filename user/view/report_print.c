@@ -209,6 +209,16 @@ static void add_prints(cJSON *hit_object, const struct hit_mark *hit)
 	}
 }
 
+static const char *reason_of(const struct hit_mark *hit)
+{
+	return hit->reason == MT_HIT_DURATION ? "duration"
+	       : hit->reason == MT_HIT_MARK   ? "mark"
+	       : hit->reason == MT_HIT_REGION ? "region"
+	       : hit->reason == MT_HIT_STALL  ? "stall"
+	       : hit->reason == MT_HIT_DELAY  ? "delay"
+					      : "none";
+}
+
 void report__add_hit(cJSON *root, const struct hit_mark *hit)
 {
 	cJSON *object = cJSON_AddObjectToObject(root, "hit");
@@ -216,7 +226,7 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 
 	if (hit->function || hit->probe)
 		cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
-	cJSON_AddStringToObject(object, "reason", hit_reason__name(hit->reason) ?: "none");
+	cJSON_AddStringToObject(object, "reason", reason_of(hit));
 	json__add_number(object, "value_ns", hit->value_ns);
 	if (hit->cpu_measure == MT_CPU_ON)
 		json__add_number(object, "on_cpu_ns", hit->value_ns - hit->off_cpu_ns);
