@@ -146,6 +146,7 @@ static struct beginning beginning_of(struct frames *frames, const struct part *s
 {
 	show_begin(frames, segment);
 	return (struct beginning){.frames = held_vec__all(&frames->begun),
+				  .end = held_vec__all(&frames->held),
 				  .boundary = segment->boundary,
 				  .catcher = segment->catcher,
 				  .distance = segment->distance,
@@ -160,7 +161,7 @@ static void stitch(struct frames *frames, const struct part *segment)
 
 	if (frames->failed)
 		return;
-	stitcher__add(&frames->stitcher, &begin, held_vec__all(&frames->held));
+	stitcher__add(&frames->stitcher, &begin);
 	frames->failed |= frames->stitcher.failed;
 	frames->held.n = 0;
 }

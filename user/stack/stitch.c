@@ -13,6 +13,8 @@
 #define MAX_COMPARED 1024
 /* The same for fits_since(), which tries many offsets: 64 frames do not agree by accident. */
 #define ENOUGH_COMPARED 64
+/* Two levels of a recursion whose changes differ by less than this are as good as each other. */
+#define CLOSE_RIVAL 3
 
 bool held__is_outermost(const struct held *held)
 {
@@ -127,6 +129,47 @@ static enum boundary boundary_to(const struct stitched *end, enum boundary bound
 }
 
 /*
+ * True if on another level of a recursion fewer frames have changed than on this one, and `more`.
+ * As many frames have changed at least as the tops are apart, so that only near levels are tried.
+ */
+static bool has_rival(struct held_stack a, struct held_stack b, const struct fit *best, size_t more)
+{
+	const int64_t most = (int64_t)(best->n_changed + more), even = (int64_t)a.n - (int64_t)b.n;
+
+	for (int64_t offset = even - most + 1; offset < even + most; offset++) {
+		struct fit fit = {0};
+
+		if (offset != best->offset)
+			try_at(a, b, offset, &fit);
+		if (fit.n_agreed && (int64_t)fit.n_changed < most)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * True if the match does not tell the level of a recursion, so that the callers that the segment
+ * shows later should: a single frame agrees, of a function that calls itself; or no more frames
+ * agree than have changed, and on another level as few have. If no more evidence will come, a
+ * single frame that is not the innermost one does not tell it if another level is close.
+ * `running`: frames that are not yet among the ends.
+ */
+static bool is_level_open(const struct stitcher *stitcher, struct held_stack a, struct held_stack b,
+			  enum boundary boundary, const struct fit *fit, struct held_stack running)
+{
+	const struct function *function = b.v[fit->first].function;
+	bool recurs = count(running, function) > 1;
+
+	if (boundary == BOUNDARY_SETTLED)
+		return !fit->is_certain && a.v[a.n - 1].function != function &&
+		       has_rival(a, b, fit, CLOSE_RIVAL);
+	for (size_t i = 0; i < stitcher->n_ends && !recurs; i++)
+		recurs = count(held_vec__all(&stitcher->ends[i].stack), function) > 1;
+	return boundary == BOUNDARY_GAP && ((recurs && !fit->is_certain && fit->n_changed) ||
+					    (fit__weight(fit) <= 0 && has_rival(a, b, fit, 1)));
+}
+
+/*
  * The run with the most evidence, counted from 1; 0: none, or the evidence is too weak. If it is
  * not the last run, the frames of the later ones have ended.
  */
@@ -139,10 +182,14 @@ static size_t find_likeliest(const struct stitcher *stitcher, const struct begin
 	for (size_t i = stitcher->n_ends; begin->frames.n && i-- > 0;) {
 		const struct stitched *end = &stitcher->ends[i];
 		enum boundary boundary = boundary_to(end, begin->boundary);
+		struct held_stack a = held_vec__all(&end->stack);
 		struct fit fit;
-		bool fits =
-			held_stack__fits(held_vec__all(&end->stack), begin->frames, boundary, &fit);
+		bool fits = held_stack__fits(a, begin->frames, boundary, &fit);
 
+		/* Only so many runs can wait. */
+		if (fits && stitcher->n_ends <= STITCHED_MAX / 2)
+			fits = !is_level_open(stitcher, a, begin->frames, boundary, &fit,
+					      begin->end);
 		fit.n_changed += n_ended;
 		/* The lowest frame may be one of an earlier run's; the others are on top of that.
 		 */
@@ -540,10 +587,11 @@ static struct stitched *find_outer(struct stitcher *stitcher, enum boundary boun
 		return NULL;
 	for (size_t i = stitcher->n_ends - 1; i-- > 0;) {
 		struct stitched *end = &stitcher->ends[i];
+		enum boundary to = boundary_to(end, boundary);
+		struct held_stack a = held_vec__all(&end->stack), b = look(stitcher, run);
 		/* The run began on frames of that end, or has shown callers of these. */
-		bool fits = held_stack__fits(held_vec__all(&end->stack), look(stitcher, run),
-					     boundary_to(end, boundary), on) &&
-			    on->first <= run->below.n;
+		bool fits = held_stack__fits(a, b, to, on) && on->first <= run->below.n &&
+			    !is_level_open(stitcher, a, b, to, on, (struct held_stack){0});
 
 		/* If it may be on a later one, an earlier one needs more evidence. */
 		if (fits && (on->is_certain || !is_unsure))
@@ -663,8 +711,9 @@ static void go_around(struct stitcher *stitcher, const struct beginning *begin,
 	go_on(stitcher, begin, stack, &fit, placement);
 }
 
-void stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end)
+void stitcher__add(struct stitcher *stitcher, const struct beginning *begin)
 {
+	const struct held_stack end = begin->end;
 	struct placement *placement = VEC_PUSH(&stitcher->placements);
 	bool is_unwind = begin->boundary == BOUNDARY_UNWIND;
 	size_t found, n = stitcher->n_ends;

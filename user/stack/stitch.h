@@ -178,9 +178,9 @@ struct waiting {
 };
 #define WAITING_NONE ((struct waiting){UINT32_MAX, 0})
 
-/* The frames with which a segment began, as far as it has shown them. */
+/* The frames with which a segment began, as far as it has shown them, and those at its end. */
 struct beginning {
-	struct held_stack frames;
+	struct held_stack frames, end;
 	enum boundary boundary;
 	/*
 	 * After an unwind: the frame in which it landed, whose index in `frames` is n_roots: the
@@ -222,8 +222,8 @@ uint64_t stitcher__last_pad(const struct stitcher *stitcher, uint32_t end);
 /* Corrects the guess: since the gap, that unwinding has landed n frames further down. */
 void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n);
 
-/* Adds the next segment, and the frames that ran at its end. */
-void stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end);
+/* Adds the next segment. */
+void stitcher__add(struct stitcher *stitcher, const struct beginning *begin);
 /*
  * After the last segment: puts the last run, which no return has placed, where it fits, or leaves
  * it apart. The one before becomes the last. False: there is none.

@@ -270,6 +270,86 @@ static void test_random_segments_give_trees(void **state)
 	assert_true(n_inferred > 1000);
 }
 
+/* a calls itself by b, so one frame of a does not tell which of its calls it is. */
+static void test_one_frame_of_a_recursion_waits_for_its_callers(void **state)
+{
+	struct thread *t = *state;
+
+	begin_in_b(t);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C);
+	ret(t, C + 0x10, A + 0x25);
+	call(t, A + 0x30, B);
+	call(t, B + 0x10, A);
+	gap(t, GAP_OVERFLOW);
+	begin(t, A + 0x40);
+	ret(t, A + 0x40, B + 0x15);
+	ret(t, B + 0x40, A + 0x35);
+	return_to_main(t);
+	assert_finished(t, "main 10-150 inferred-start inferred-end inferred\n"
+			   "  a 20-150 inferred\n"
+			   "    b 30-140 inferred\n"
+			   "      [gap: overflow] 40-50\n"
+			   "      a 50-130 inferred-start inferred\n"
+			   "        c 50-60 inferred-start\n"
+			   "        b 70-120 inferred\n"
+			   "          a 80-110 inferred\n"
+			   "            [gap: overflow] 90-100\n");
+}
+
+/*
+ * On the lower a more frames agree, but on the upper one as few have changed: the callers, which
+ * are shown later, tell that it is the upper one.
+ */
+static void test_the_level_with_fewer_changes_may_be_the_one(void **state)
+{
+	struct thread *t = *state;
+
+	begin_in_second_a(t);
+	call(t, A + 0x10, B);
+	call(t, B + 0x20, HANDLER);
+	call(t, HANDLER + 0x10, HANDLER_2);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C);
+	ret(t, C + 0x10, A + 0x25);
+	ret(t, A + 0x40, B + 0x15);
+	ret(t, B + 0x40, A + 0x15);
+	gap(t, GAP_OVERFLOW);
+	begin(t, A + 0x20);
+	return_to_main(t);
+	assert_finished(t, "main 10-170 inferred-start inferred-end inferred\n"
+			   "  a 20-170 inferred\n"
+			   "    b 30-160 inferred\n"
+			   "      a 40-150 inferred\n"
+			   "        b 50-120 inferred\n"
+			   "          handler 60-80 inferred-end\n"
+			   "            handler_2 70-80 inferred-end\n"
+			   "          [gap: overflow] 80-90\n"
+			   "          a 90-110 inferred-start\n"
+			   "            c 90-100 inferred-start\n"
+			   "        [gap: overflow] 130-140\n");
+}
+
+/* No callers are shown, and two levels are as good as each other: neither is claimed. */
+static void test_of_two_close_levels_neither_is_claimed(void **state)
+{
+	struct thread *t = *state;
+
+	begin_in_second_a(t);
+	call(t, A + 0x10, HANDLER);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C);
+	ret(t, C + 0x10, A + 0x25);
+	assert_finished(t, "main 10-60 inferred-start inferred-end\n"
+			   "  a 20-60 inferred-end\n"
+			   "    b 30-60 inferred-end\n"
+			   "      a 40-60 inferred-end\n"
+			   "        handler 50-60 inferred-end\n"
+			   "[gap: overflow] 60-70\n"
+			   "a 70-80 inferred-start inferred-end\n"
+			   "  c 70-80 inferred-start\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start_thread, end_thread)
 
 /*
@@ -336,6 +416,9 @@ int main(void)
 		TEST(test_random_segments_give_trees),
 		TEST(test_what_was_there_all_the_time_has_not_begun_anew),
 		TEST(test_of_those_that_have_ended_the_lowest_ran_between),
+		TEST(test_one_frame_of_a_recursion_waits_for_its_callers),
+		TEST(test_the_level_with_fewer_changes_may_be_the_one),
+		TEST(test_of_two_close_levels_neither_is_claimed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
