@@ -47,7 +47,7 @@ static __always_inline bool holds(u64 flags, u32 condition)
 	return is_so != (condition & 1);
 }
 
-/* True if the condition of the probed jump holds, or if the probe has no condition. */
+/* True if the condition of the probed jump holds, or if the probe is unconditional. */
 static __always_inline bool condition_holds(struct pt_regs *ctx)
 {
 	u32 condition = bpf_get_attach_cookie(ctx) >> MT_CONDITION_SHIFT;

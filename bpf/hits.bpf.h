@@ -69,7 +69,7 @@ static __always_inline bool pass_keyed_delay(struct mt_counters *stats, struct p
 
 	if (!key_of(passed->place, stats, &key))
 		return false;
-	is_known = find_request(&key, &since) && since.ns < passed->time_ns &&
+	is_known = find_request(passed->place, &key, &since) && since.ns < passed->time_ns &&
 		   since.ns >= armed_since_ns;
 	begin_request(&key, stats, passed->time_ns, 0);
 	if (!is_known)
@@ -295,8 +295,9 @@ static __always_inline bool end_since(const struct hit_place *place, struct sinc
 	struct request_key key;
 
 	if (has_key)
-		return stats && key_of(place, stats, &key) && end_request(&key, stats, since);
-	since->ns = end_region(bpf_ktime_get_ns(), &since->off_ns);
+		return stats && key_of(place, stats, &key) &&
+		       end_request(place, &key, stats, since);
+	since->ns = end_region(place, bpf_ktime_get_ns(), &since->off_ns);
 	if (stalls_in(MT_STALL_REGION))
 		close_stall();
 	return since->ns;

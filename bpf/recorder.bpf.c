@@ -456,9 +456,9 @@ static __always_inline void take_place(struct mt_cpu *cpu, struct task_struct *t
 				       struct task_struct *next, bool is_preempted)
 {
 	bool has_waiter = cpu->left_tid && cpu->left_waits && cpu->left_tid != task->pid &&
-			  cpu->left_tid != next->pid && waits_here(cpu);
+			  cpu->left_tid != next->pid;
 
-	if (has_waiter && !is_preempted) {
+	if (has_waiter && !is_preempted && waits_here(cpu)) {
 		note_replaced(cpu, next);
 		return;
 	}
@@ -629,8 +629,8 @@ int on_soft_end(void *ctx)
 
 /*
  * (bool preempt, struct task_struct *prev, struct task_struct *next, ...). While a thread of the
- * target is ready to run, all threads that run on its last CPU are logged. This goes on if the
- * thread runs on another CPU meanwhile: user space knows that it runs.
+ * target is ready to run, all threads that run on its last CPU are logged, until it moves to
+ * another CPU: who runs instead of it is unknown from then on.
  */
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
@@ -656,8 +656,10 @@ int on_switch(u64 *ctx)
 	if (cpu->left_tid)
 		set_now(cpu, next);
 	/* A thread that has moved to another CPU does not wait for this one any more. */
-	if (cpu->left_tid && cpu->left_waits && !from_target && !waits_here(cpu))
+	if (cpu->left_tid && cpu->left_waits && !from_target && !waits_here(cpu)) {
+		note(cpu, cpu->left_tgid, cpu->left_tid, NULL, MT_RECORD_REPLACED);
 		cpu->left_tid = 0;
+	}
 	if (cpu->left_tid && cpu->left_waits && !from_target)
 		note_replaced(cpu, next);
 	if (!to_target)

@@ -60,9 +60,9 @@ static __always_inline void log_region(const struct mt_entry *region, u64 end_ns
 
 /*
  * Returns the region's start time, and sets *off_ns to off_cpu_ns() at that time; 0: no region is
- * open, or the socket that began it has been closed.
+ * open, or the one that is belongs to a socket whose descriptor has another file now (is_reused()).
  */
-static __always_inline u64 end_region(u64 now, u64 *off_ns)
+static __always_inline u64 end_region(const struct hit_place *place, u64 now, u64 *off_ns)
 {
 	u32 tid = bpf_get_current_pid_tgid();
 	const struct mt_entry *region = bpf_map_lookup_elem(&open_regions, &tid);
@@ -70,7 +70,7 @@ static __always_inline u64 end_region(u64 now, u64 *off_ns)
 
 	if (!region)
 		return 0;
-	start_ns = is_closed(region->goid) ? 0 : region->start_ns;
+	start_ns = is_reused(region->goid, place) ? 0 : region->start_ns;
 	*off_ns = region->returns_to;
 	if (start_ns)
 		log_region(region, now);

@@ -88,10 +88,11 @@ static __always_inline void begin_request(const struct request_key *key, struct 
 }
 
 /*
- * Finds when and where a request began. False if that is not known, or if its socket has been
- * closed since: it is over.
+ * Finds when and where a request began. False if that is not known, which leaves *since as it is,
+ * or if the hit is on the request's descriptor, which has another file now (is_reused()).
  */
-static __always_inline bool find_request(const struct request_key *key, struct since *since)
+static __always_inline bool find_request(const struct hit_place *place,
+					 const struct request_key *key, struct since *since)
 {
 	const volatile struct request *found = bpf_map_lookup_elem(&requests, key);
 
@@ -100,19 +101,20 @@ static __always_inline bool find_request(const struct request_key *key, struct s
 	since->ns = found->since_ns;
 	since->tid = found->tid;
 	since->key = key->key;
-	return found->key == key->key && !is_closed(found->socket);
+	return found->key == key->key && !is_reused(found->socket, place);
 }
 
 /*
- * Like find_request(), and removes the request, known or not. If two threads end it at once, one of
- * them gets true.
+ * Like find_request(), and removes the request, known or not. *since is 0 before. If two threads
+ * end it at once, one of them gets true.
  */
-static __always_inline bool end_request(const struct request_key *key, struct mt_counters *stats,
+static __always_inline bool end_request(const struct hit_place *place,
+					const struct request_key *key, struct mt_counters *stats,
 					struct since *since)
 {
-	bool is_known = find_request(key, since);
+	bool is_known = find_request(place, key, since);
 
-	if (bpf_map_delete_elem(&requests, key))
+	if (!since->ns || bpf_map_delete_elem(&requests, key))
 		return false;
 	add_one(&stats->ended);
 	return is_known;

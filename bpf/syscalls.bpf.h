@@ -122,6 +122,12 @@ static __always_inline bool is_closed(u64 socket)
 	return socket && socket_of(socket) != socket;
 }
 
+/* True if the system call's descriptor was that of the socket of this id, and is another file's. */
+static __always_inline bool is_reused(u64 socket, const struct hit_place *place)
+{
+	return place->is_syscall && (u32)place->regs->di == (u32)socket && is_closed(socket);
+}
+
 /* The probed system calls, by number; user space fills it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

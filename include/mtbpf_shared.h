@@ -96,7 +96,7 @@ struct mt_limits {
 	__mt_u64 after_ns;	  /* nothing triggers within this time after the first arming */
 	__mt_u64 min_interval_ns; /* least time between two triggers */
 	__mt_s32 skip;	   /* hits within the other limits that do not trigger, before one does */
-	__mt_s32 max_hits; /* the session ends after so many hits (durations: returned calls) */
+	__mt_s32 max_hits; /* number of hits (durations: returned calls) that end the session */
 };
 _Static_assert(sizeof(struct mt_limits) == 32, "mt_limits");
 
@@ -236,7 +236,7 @@ _Static_assert(sizeof(struct mt_arg) == 16, "mt_arg");
 /* The arguments that are read at the hits of one probe. */
 struct mt_args {
 	__mt_u32 n;
-	/* 1: mtbpf_hit() of mtbpf.h: if its third argument is below n, only so many are read. */
+	/* 1: mtbpf_hit() of mtbpf.h: n is lowered to its third argument, if that is smaller. */
 	__mt_u32 is_library;
 	struct mt_arg v[MT_ARGS_MAX];
 };

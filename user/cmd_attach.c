@@ -67,8 +67,8 @@ static void say_end(enum session_end end, bool has_trigger, bool of_requests)
 			  has_trigger ? "no trigger before -timeout" : "-timeout reached");
 		if (of_requests)
 			log__hint("a request begins when it is read: -symbol "
-				  "'syscall:send*(socket)' -delay-thresh also finds a thread that "
-				  "reads late");
+				  "'syscall:send*(socket)' -delay-thresh also finds threads that "
+				  "read late");
 		break;
 	case SESSION_COMMAND_ENDED:
 		log__info("the command has ended%s: the snapshot was taken now, the target runs on",

@@ -150,6 +150,26 @@ count() {
 	says late-reads
 }
 
+@test "-requests: who closes the connection to a database still answers its client" {
+	cat >answers.py <<-'END'
+		import os, socket, time
+		print("pid", os.getpid(), flush=True)
+		client, server = socket.socketpair()
+		while True:
+		    here, database = socket.socketpair()
+		    database.send(b"d")
+		    here.recv(1)
+		    here.close()
+		    database.close()
+		    time.sleep(0.05)
+		    server.send(b"a")
+		    client.recv(1)
+	END
+	start_file python3 answers.py
+	mtbpf_run attach -source sample -pid "$target" -requests -duration-thresh 40ms -timeout 20s -o "$BATS_TEST_TMPDIR/x.fxt"
+	[ "$status" -eq 0 ]
+}
+
 @test "-duration-thresh: the late answer is found, with its callers and why" {
 	write_server
 	mtbpf_run attach -source sample -pid "$target" -requests -duration-thresh 700ms -timeout 30s -o x.fxt

@@ -231,7 +231,7 @@ static int take_other(struct joiner *j, const struct branch *b)
 
 	/*
 	 * A TSC packet may set the time back; time in a trace never goes back. A note does not set
-	 * the time: direct branches before it, of which later packets tell, have earlier times.
+	 * the time, because packets after the note may show direct branches before it.
 	 */
 	if (ns > j->time_ns && b->kind != ENTRY_NOTE)
 		j->time_ns = ns;

@@ -150,7 +150,7 @@ static void man__commands(FILE *out, const struct command *command)
 
 /* ---- completion: the templates for bash, zsh and fish read the same rows */
 
-/* What an option takes, by its name (NULL: any) and its argument's name. */
+/* The values that an option takes, by its name (NULL: any) and its argument's name. */
 static const struct {
 	const char *option, *arg, *takes;
 } kinds[] = {

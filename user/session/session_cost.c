@@ -63,8 +63,8 @@ void overhead__say_rate(const struct overhead *overhead, const struct sample_opt
 	bool is_lowered = o->rate == SAMPLE_RATE_AUTO && overhead->hz < SAMPLE_RATE_DEFAULT;
 	const struct sample_cost *cost = &overhead->cost;
 	double percent = 100 * sample_cost__share(cost, overhead->hz);
-	/* Otherwise the lookback decided, which was said. */
-	bool by_cost = !overhead->most_hz;
+	/* Otherwise the lookback or the kernel's limit decided, which was said. */
+	bool by_cost = !overhead->most_hz && !overhead->limit_hz;
 	char sample[UNITS_TEXT_SIZE];
 
 	units__format_duration(sample, cost->sample_ns);
@@ -154,6 +154,7 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 		      const struct pid_set *pids, struct overhead *overhead)
 {
 	struct sample_load load = {0};
+	unsigned int wanted;
 	int err = measure(stack, kernel, &overhead->cost);
 
 	/* Without -max-overhead the costs are only shown, and may stay unknown. */
@@ -163,8 +164,9 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 		err = measure_load(pids, &load);
 	if (err && o->max_overhead_ppm)
 		return overhead__refuse(o, err);
-	overhead->hz = overhead->first_hz =
-		sample_rate__limit(overhead__rate(o, &overhead->cost, &load));
+	wanted = overhead__rate(o, &overhead->cost, &load);
+	overhead->hz = overhead->first_hz = sample_rate__limit(wanted);
+	overhead->limit_hz = overhead->hz < wanted ? overhead->hz : 0;
 	if (err)
 		return 0;
 	overhead->in_second = (struct overhead_counts){
@@ -221,6 +223,8 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 	hz = overhead__rate(options, &o->cost, &o->recent);
 	if (o->most_hz && hz > o->most_hz)
 		hz = o->most_hz;
+	if (o->limit_hz && hz > o->limit_hz)
+		hz = o->limit_hz;
 	if (!o->is_broken && !is_kept(options, &o->cost, &o->recent)) {
 		o->is_broken = true;
 		warn_broken(options);

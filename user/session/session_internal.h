@@ -24,6 +24,7 @@ struct overhead {
 	unsigned int hz;	   /* current rate */
 	unsigned int first_hz;	   /* rate at the start */
 	unsigned int most_hz;	   /* a higher rate makes the lookback too short; 0: no limit */
+	unsigned int limit_hz;	   /* the kernel's limit, if it lowered the rate; otherwise 0 */
 	struct sample_load seen;   /* the target's load counters at the last look */
 	struct sample_load recent; /* a decaying sum: each update halves the older load */
 	bool is_measured;	   /* the cost and the load, or the cost is known not to be */

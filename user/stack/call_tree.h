@@ -36,7 +36,7 @@ enum call_kind {
 	CALL_OFF_CPU,  /* the thread was on no CPU: enum off_reason in `reason`; function is NULL */
 	/*
 	 * Samples: kernel code. The outermost one stands for all of the kernel, with function NULL;
-	 * those in it are the kernel's functions.
+	 * calls in it are the kernel's functions.
 	 */
 	CALL_IN_KERNEL,
 	CALL_INLINED, /* `function` is part of its caller: which calls it made is known, not when
@@ -89,7 +89,7 @@ struct waits_for {
 	uint32_t call; /* index in call_tree.calls of the CALL_OFF_CPU */
 	int syscall;   /* its number, or MT_STOPPED_BY_SIGNAL and the like */
 	int fd;	       /* its first argument; -1: not a file descriptor */
-	/* What fd referred to at the end of the recording, which owns this; NULL: not known. */
+	/* The file of fd at the end of the recording, which owns this string; NULL: not known. */
 	const char *file;
 	pid_t owner; /* tid of the thread, in the same process, that holds the mutex the call waits
 			for; 0: not known */
@@ -182,7 +182,7 @@ struct call_sites {
 		struct call_site *site;
 	} * places; /* a hash table */
 	size_t n, n_places;
-	/* How many places have a site; how many of these sites are in inlined code. */
+	/* Number of places that have a site; number of sites in inlined code. */
 	size_t n_known, n_inlined;
 };
 

@@ -186,7 +186,7 @@ static size_t find_likeliest(const struct stitcher *stitcher, const struct begin
 		struct fit fit;
 		bool fits = held_stack__fits(a, begin->frames, boundary, &fit);
 
-		/* Only so many runs can wait. */
+		/* A waiting run takes one of the ends. If half are used, the likeliest is taken. */
 		if (fits && stitcher->n_ends <= STITCHED_MAX / 2)
 			fits = !is_level_open(stitcher, a, begin->frames, boundary, &fit,
 					      begin->end);

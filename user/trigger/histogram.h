@@ -60,7 +60,7 @@ struct learner {
 	double percent;
 	uint64_t needed;		/* values needed for a threshold */
 	uint64_t learned;		/* values so far */
-	double counts[MT_FINE_BUCKETS]; /* counts of values, of which older ones weigh less */
+	double counts[MT_FINE_BUCKETS]; /* counts of values; older values weigh less */
 	uint64_t last[MT_FINE_BUCKETS]; /* the histogram at the last update */
 };
 

@@ -42,7 +42,10 @@ void off_cpu__print_wait(FILE *out, const struct off_cpu *off_cpu, const struct 
 	}
 }
 
-/* Without room, a name takes the place of the one with the least time, if that is less. */
+/*
+ * Without room, a name takes the place of the one with the least time, or lowers that time: the
+ * sums of names with little time are too low.
+ */
 static void add_name(struct off_cpu_sum names[static OFF_CPU_MAX], const struct done_by *by,
 		     uint64_t ns)
 {
@@ -62,6 +65,8 @@ static void add_name(struct off_cpu_sum names[static OFF_CPU_MAX], const struct 
 	}
 	if (least->ns < ns)
 		*least = (struct off_cpu_sum){.by = by, .ns = ns};
+	else
+		least->ns -= ns;
 }
 
 void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call,

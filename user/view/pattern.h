@@ -30,7 +30,7 @@ struct pattern_entry {
 /* A cause of several captures. */
 struct pattern {
 	enum cause_kind kind;
-	/* What was waited for, or who took the CPU ('*' for parts that differ); NULL: not known. */
+	/* The awaited thing, or who took the CPU ('*' for parts that differ); NULL: not known. */
 	char *of;
 	VEC(struct pattern_frame) path;	   /* outermost first */
 	VEC(struct pattern_entry) entries; /* largest first */

@@ -416,26 +416,43 @@ static int64_t kernel_of(const struct causes *c, const struct cause *cause, cons
 	return ns;
 }
 
+/* True if an earlier row of faults_of() is for the same function: `[syscall]` beside `[kernel]`. */
+static bool is_repeated(const struct report *r, const struct row *row)
+{
+	for (const struct row *other = r->rows.v; other < row; other++)
+		if (other->kind == ROW_KERNEL && other->inside == row->inside &&
+		    other->key == other->name)
+			return true;
+	return false;
+}
+
 /*
  * The minor faults of the functions whose kernel time is part of the cause. System calls are not
- * told apart from faults within a function, but functions without faults are.
+ * told apart from faults within a function, but a function without more faults than usual is left
+ * out.
  */
 static struct faults faults_of(const struct causes *c, const struct cause *cause)
 {
 	struct faults all = {0};
 
 	VEC_EACH(&c->r->rows, row) {
-		/* Rows of the kernel's own functions have these functions as keys. */
-		int64_t ns = row->kind == ROW_KERNEL && row->inside && row->key == row->name
-				     ? kernel_of(c, cause, row->inside)
-				     : 0;
-		uint64_t n = ns > 0 ? report__count_marks(c->r, true, MARK_FAULT, row->inside) : 0;
+		uint64_t n, usual;
+		int64_t ns;
 
-		if (!n || (int64_t)n * FAULT_MOST_NS < ns / 2)
+		/* Rows of the kernel's own functions have these functions as keys. */
+		if (row->kind != ROW_KERNEL || !row->inside || row->key != row->name ||
+		    is_repeated(c->r, row))
+			continue;
+		ns = kernel_of(c, cause, row->inside);
+		n = ns > 0 ? report__count_marks(c->r, true, MARK_FAULT, row->inside) : 0;
+		if (!n)
+			continue;
+		usual = report__mean(c->r,
+				     report__count_marks(c->r, false, MARK_FAULT, row->inside));
+		if (n <= usual || (int64_t)(n - usual) * FAULT_MOST_NS < ns / 2)
 			continue;
 		all.slow += n;
-		all.usual += report__mean(
-			c->r, report__count_marks(c->r, false, MARK_FAULT, row->inside));
+		all.usual += usual;
 		all.most_ns += ns;
 	}
 	return all;

@@ -117,8 +117,9 @@ static void print_others(FILE *out, const struct report *r)
 	if (!r->n_others)
 		return;
 	fprintf(out, "  %s of the same %s; other %ss had %zu ordinary one%s, mean %s\n",
-		r->n_ordinary ? "compared only with iterations"
-			      : "not compared: the lookback has no other iteration",
+		r->periods.n > 1
+			? "compared only with iterations"
+			: "not compared: the lookback lacks ordinary iterations with stacks",
 		thread, thread, r->n_others, r->n_others == 1 ? "" : "s", DURATION(r->others_ns));
 }
 

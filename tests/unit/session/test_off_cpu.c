@@ -206,6 +206,20 @@ static void test_a_hog_after_many_names(void **state)
 	assert_blamed(&tree, ", by hog (99)");
 }
 
+/* Who comes last, and gets the CPU often for a short time, is named as well. */
+static void test_a_hog_of_many_short_turns(void **state)
+{
+	struct call_tree tree = {0};
+	char name[2] = "a";
+
+	add_call(&tree, OFF_PREEMPTED);
+	for (pid_t i = 0; i < OFF_CPU_MAX; i++, name[0]++)
+		add_by(&tree, 0, i + 1, name, 2);
+	for (int i = 0; i < 100; i++)
+		add_by(&tree, 0, 99, "hog", 1);
+	assert_blamed(&tree, ", by hog (99)");
+}
+
 static void test_who_had_little_is_not_shown(void **state)
 {
 	struct call_tree tree = {0};
@@ -243,6 +257,7 @@ int main(void)
 		cmocka_unit_test(test_a_waker),
 		cmocka_unit_test(test_many_turns_of_one_program),
 		cmocka_unit_test(test_a_hog_after_many_names),
+		cmocka_unit_test(test_a_hog_of_many_short_turns),
 		cmocka_unit_test(test_who_had_little_is_not_shown),
 		cmocka_unit_test(test_more_names_than_are_told_apart),
 	};

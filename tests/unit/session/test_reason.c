@@ -445,6 +445,27 @@ static void test_page_faults(void **state)
 			 "36.0 ms more than usual\n");
 }
 
+/* As many faults as usual explain nothing, and a system call in the function is no second function.
+ */
+static void test_page_faults_that_are_usual(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, 2, 11 * MS, 49 * MS, &work);
+	add(f, 3, 12 * MS, 46 * MS, NULL)->kind = CALL_IN_KERNEL;
+	add(f, 3, 46 * MS, 48 * MS, NULL)->kind = CALL_SYSCALL;
+	add_faults(f, 1 * MS + 1, 3000, false);
+	add_faults(f, 3 * MS + 1, 3000, false);
+	f->tree.faults.v[0].function = f->tree.faults.v[1].function = &work;
+	add_faults(f, 20 * MS, 3020, false);
+	assert_reason(
+		f, "reason: on the CPU, in the kernel, for iter > work; 34.0 ms more than usual\n");
+	f->tree.faults.v[2].n = 6000;
+	assert_reason(f,
+		      "reason: 6000 page faults (3000 in an ordinary iteration), in iter > work; "
+		      "34.0 ms more than usual\n");
+}
+
 /* What a callee did in the kernel, which is named apart, is not its caller's doing as well. */
 static void test_page_faults_of_a_callee_that_is_named(void **state)
 {
@@ -561,6 +582,7 @@ int main(void)
 		TEST(test_a_cpu_that_others_have),
 		TEST(test_interrupts),
 		TEST(test_page_faults),
+		TEST(test_page_faults_that_are_usual),
 		TEST(test_page_faults_of_a_callee_that_is_named),
 		TEST(test_page_faults_beside_a_system_call),
 		TEST(test_pages_that_had_to_be_read),

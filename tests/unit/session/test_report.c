@@ -233,12 +233,12 @@ static void test_iterations_of_other_threads(void **state)
 	add(f, 0, 2500000, 2500000, &iter);
 	add(f, 0, 7 * MS, 7 * MS, &iter);
 	assert_int_equal(print(f, 0), 0);
-	assert_string_equal(
-		f->text,
-		"the slow iteration of iter took 4.50 ms; where the time went:\n"
-		"  slow     on CPU 0 ns · system calls 0 ns · not recorded 4.50 ms\n"
-		"  not compared: the lookback has no other iteration of the same thread; other "
-		"threads had 3 ordinary ones, mean 2.00 ms\n" COLUMNS);
+	assert_string_equal(f->text,
+			    "the slow iteration of iter took 4.50 ms; where the time went:\n"
+			    "  slow     on CPU 0 ns · system calls 0 ns · not recorded 4.50 ms\n"
+			    "  not compared: the lookback lacks ordinary iterations with stacks of "
+			    "the same thread; other "
+			    "threads had 3 ordinary ones, mean 2.00 ms\n" COLUMNS);
 	f->trees[1].calls.v[0].start_ns = f->trees[1].calls.v[0].end_ns = 2 * MS;
 	add(f, 0, 7 * MS, 7 * MS, &iter);
 	f->trees[1].calls.v[1].start_ns = f->trees[1].calls.v[1].end_ns = 3 * MS;
@@ -385,15 +385,15 @@ static void test_only_the_thread_that_triggered_counts(void **state)
 	add_to(&f->trees[0], 0, 6 * MS, 7 * MS, &iter);
 	add(f, 0, 5 * MS, 6 * MS, &iter);
 	add(f, 0, 7 * MS, 8 * MS, &iter);
-	assert_report(
-		f, 10,
-		"the slow iteration of iter took 2.00 ms; where the time went:\n"
-		"  slow     on CPU 1.00 ms · system calls 0 ns · not recorded 1.00 ms\n"
-		"  not compared: the lookback has no other iteration of the same thread; other "
-		"threads had 1 ordinary one, mean 6.00 ms\n" COLUMNS
-		"     1.00 ms    1.00 ms    1.00 ms       0 ns        1       0.0  iter\n"
-		"   inclusive  path\n"
-		"     1.00 ms  iter\n");
+	assert_report(f, 10,
+		      "the slow iteration of iter took 2.00 ms; where the time went:\n"
+		      "  slow     on CPU 1.00 ms · system calls 0 ns · not recorded 1.00 ms\n"
+		      "  not compared: the lookback lacks ordinary iterations with stacks of the "
+		      "same thread; other "
+		      "threads had 1 ordinary one, mean 6.00 ms\n" COLUMNS
+		      "     1.00 ms    1.00 ms    1.00 ms       0 ns        1       0.0  iter\n"
+		      "   inclusive  path\n"
+		      "     1.00 ms  iter\n");
 }
 
 /* Why it waited is told with where; calls that no sample saw are not counted. */

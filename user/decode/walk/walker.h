@@ -190,7 +190,7 @@ void walker__update_space(struct walker *w);
  */
 bool walker__is_other_thread(const struct walker *w);
 
-/* Sets a state in which the thread has no block, and forgets what pending packets told. */
+/* Sets a state without a current block, and forgets what pending packets told. */
 void walker__forget(struct walker *w, enum walk_state state);
 /* Begins a gap: nothing is known until a packet tells where the thread is. */
 void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_t tsc);
