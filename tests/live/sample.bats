@@ -316,7 +316,6 @@ undisturbed() {
 }
 
 # bats test_tags=slow
-# bats test_tags=slow
 @test "who runs on a CPU that the thread has left does not take its CPU" {
 	[ "$(nproc)" -ge 2 ] && command -v python3 >/dev/null || skip "needs two CPUs and python3"
 	cd "$BATS_TEST_TMPDIR"
@@ -382,6 +381,7 @@ undisturbed() {
 	END
 }
 
+# bats test_tags=slow
 @test "without the rights for BPF: a clock for each thread; those that have ended take nothing" {
 	start_python <<-'EOF'
 		import os, threading, time

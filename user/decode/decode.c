@@ -230,8 +230,9 @@ static int take_other(struct joiner *j, const struct branch *b)
 	int err = 0;
 
 	/*
-	 * A TSC packet may set the time back; time in a trace never goes back. A note does not set
-	 * the time, because packets after the note may show direct branches before it.
+	 * A TSC packet may set the time back; times of branches never go back. A note does not set
+	 * the time, because packets after the note may show direct branches before it: it may be
+	 * later than branches that follow it.
 	 */
 	if (ns > j->time_ns && b->kind != ENTRY_NOTE)
 		j->time_ns = ns;

@@ -201,8 +201,14 @@ void frames__list_pending(struct frames *frames, held_vec *pending)
 	if (!segment)
 		return;
 	begin = beginning_of(frames, segment);
+	/* The frames at its end, which stitch() will get. */
+	if (frames->open.n) {
+		frames__list_open(frames, frames->open.n, pending);
+		begin.end = held_vec__all(pending);
+	}
 	if (!frames->failed)
 		below = stitcher__below(&frames->stitcher, &begin);
+	pending->n = 0;
 	frames->failed |= VEC_ADD_ALL(pending, &below) != 0;
 	if (frames->open.n)
 		frames__list_open(frames, frames->open.n, pending);

@@ -151,7 +151,8 @@ static bool has_rival(struct held_stack a, struct held_stack b, const struct fit
  * True if the match does not tell the level of a recursion, so that the callers that the segment
  * shows later should: a single frame agrees, of a function that calls itself; or no more frames
  * agree than have changed, and on another level as few have. If no more evidence will come, a
- * single frame that is not the innermost one does not tell it if another level is close.
+ * single frame does not tell it if another level is close and the innermost frame is of another
+ * function.
  * `running`: frames that are not yet among the ends.
  */
 static bool is_level_open(const struct stitcher *stitcher, struct held_stack a, struct held_stack b,
@@ -163,10 +164,12 @@ static bool is_level_open(const struct stitcher *stitcher, struct held_stack a, 
 	if (boundary == BOUNDARY_SETTLED)
 		return !fit->is_certain && a.v[a.n - 1].function != function &&
 		       has_rival(a, b, fit, CLOSE_RIVAL);
+	if (boundary != BOUNDARY_GAP)
+		return false;
 	for (size_t i = 0; i < stitcher->n_ends && !recurs; i++)
 		recurs = count(held_vec__all(&stitcher->ends[i].stack), function) > 1;
-	return boundary == BOUNDARY_GAP && ((recurs && !fit->is_certain && fit->n_changed) ||
-					    (fit__weight(fit) <= 0 && has_rival(a, b, fit, 1)));
+	return (recurs && !fit->is_certain && fit->n_changed) ||
+	       (fit__weight(fit) <= 0 && has_rival(a, b, fit, 1));
 }
 
 /*

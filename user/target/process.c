@@ -520,9 +520,11 @@ int process_list__read(struct process_list *list)
 
 	if (err) {
 		log__error("cannot read the list of processes: %s", strerror(-err));
-		log__hint(err == -ENOENT ? "mount /proc, which mtbpf needs"
-					 : "raise the limits of memory and open files: ulimit -v, "
-					   "ulimit -n");
+		if (err == -ENOMEM || err == -EMFILE || err == -ENFILE)
+			log__hint("raise the limits of memory and open files: ulimit -v, ulimit "
+				  "-n");
+		else
+			log__hint("mount /proc, and let mtbpf read it");
 	}
 	return err;
 }

@@ -175,7 +175,7 @@ same_branches() {
 			;
 		sub("^0+", "", $1)
 		print $1, $2, $3, $(to + 1) }' /tmp/perf.all >/tmp/perf
-	cmp -s /tmp/ours /tmp/perf && return
+	[ -s /tmp/ours ] && cmp -s /tmp/ours /tmp/perf && return
 	cp -r "$1" /tmp/ours /tmp/perf /out
 	fail "$1: ours and perf's branches: $(diff /tmp/ours /tmp/perf | head -6)"
 }

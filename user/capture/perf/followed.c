@@ -190,10 +190,16 @@ static int add_uprobes_pages(const struct followed *f, uint64_t time_ns, struct 
 	return err;
 }
 
+static pid_t tid_of(const struct followed_ring *ring)
+{
+	return ring->now_tid ?: ring->place.pid;
+}
+
 static bool has_ring_of(const struct followed *f, pid_t tid)
 {
 	for (size_t i = 0; i < f->rings.n; i++)
-		if (f->rings.v[i]->place.cpu >= 0 || f->rings.v[i]->place.pid == tid)
+		if (f->rings.v[i]->place.cpu >= 0 || f->rings.v[i]->place.pid == tid ||
+		    f->rings.v[i]->now_tid == tid)
 			return true;
 	return false;
 }
@@ -516,7 +522,8 @@ static bool begin(struct followed *f, pid_t pid, pid_t tid)
 
 /*
  * A thread has called execve(2): if it was not the main thread, it has that one's tid now. A ring
- * of Intel PT that is not drained to disk has what the thread did before and after: it keeps the
+ * of Intel PT that is not drained to disk has what the thread did before and after: its data keeps
+ * the old tid. If it is drained, what the new program did before mtbpf reads this stays under the
  * old tid.
  */
 static void on_exec(struct followed *f, const struct executed *executed)
@@ -525,16 +532,16 @@ static void on_exec(struct followed *f, const struct executed *executed)
 		struct followed_ring *ring = *each;
 		uint64_t id;
 
-		if (ring->place.pid == executed->pid ||
+		if (tid_of(ring) == executed->pid ||
 		    ioctl(ring->sideband.event, PERF_EVENT_IOC_ID, &id) || id != executed->event_id)
 			continue;
-		if (f->ops->may_close &&
-		    (!f->config->spool_dir || !f->ops->may_close((struct source *)f, ring)))
-			return;
-		pid_set__remove(&f->tids, ring->place.pid);
+		pid_set__remove(&f->tids, tid_of(ring));
 		(void)pid_set__add(&f->tids, executed->pid);
-		ring->place.pid = executed->pid;
 		ring->since_ns = executed->time_ns;
+		ring->now_tid = executed->pid;
+		if (!f->ops->may_close ||
+		    (f->config->spool_dir && f->ops->may_close((struct source *)f, ring)))
+			ring->place.pid = executed->pid;
 		return;
 	}
 }
@@ -573,7 +580,7 @@ int followed__threads(struct followed *f)
 		VEC_EACH(&f->rings, each) {
 			bool is_later = (*each)->since_ns > task->time_ns;
 
-			if ((*each)->place.pid != task->tid)
+			if (tid_of(*each) != task->tid)
 				continue;
 			is_taken |= is_later;
 			(*each)->ended |= !is_later;

@@ -26,9 +26,10 @@ struct followed_process {
 struct followed_ring {
 	struct event_place place; /* cpu -1: a thread; otherwise a CPU */
 	pid_t pid;		  /* for a thread: its process */
-	uint64_t since_ns;	  /* its thread has this tid since then, by execve(2); 0: always */
-	bool ended;		  /* its thread has ended; the contents stay */
-	int wakes;		  /* another descriptor that wakes mtbpf; -1: none */
+	pid_t now_tid;		  /* its thread's tid since an execve(2); 0: place.pid, as ever */
+	uint64_t since_ns; /* when an execve(2) gave the thread its tid; 0: it had it always */
+	bool ended;	   /* its thread has ended; the contents stay */
+	int wakes;	   /* another descriptor that wakes mtbpf; -1: none */
 	struct sideband_ring sideband;
 };
 

@@ -777,6 +777,9 @@ static bool may_close(struct source *s, struct followed_ring *of)
 	drain(ring, false);
 	*ended = (struct ended_spool){of->pid, of->place.pid, ring->spool};
 	ring->spool.err = spool__open(&ring->spool, s->config.spool_dir);
+	if (ring->spool.err)
+		log__warn("cannot write more of the trace of thread %d: %s", of->place.pid,
+			  strerror(-ring->spool.err));
 	return true;
 }
 
