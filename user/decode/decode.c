@@ -664,7 +664,7 @@ static void widen(struct decode_bounds *bounds, const struct decode_bounds *by)
 		bounds->last_ns = by->last_ns;
 }
 
-/* A branches_fn for branches of which only the totals are needed. */
+/* A branches_fn that only adds the branches to the totals. */
 static int ignore(void *ctx, struct branch *v, size_t n)
 {
 	return 0;

@@ -229,7 +229,7 @@ void stitcher__add(struct stitcher *stitcher, const struct beginning *begin);
  * it apart. The one before becomes the last. False: there is none.
  */
 bool stitcher__settle(struct stitcher *stitcher);
-/* Does that for all runs. */
+/* Calls stitcher__settle() until no run is left. */
 void stitcher__finish(struct stitcher *stitcher);
 /*
  * The outermost frame that is known of the stack of stitcher->ends[end], as that frame was first

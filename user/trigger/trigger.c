@@ -434,7 +434,8 @@ static int explain_attach(int err)
 	return err;
 }
 
-/* How often the clock checks the open calls (and interrupts a CPU) within one threshold. */
+/* Number of times that the clock checks the open calls (and interrupts a CPU) within one threshold.
+ */
 #define LOOKS_PER_STALL 32
 #define LOOK_LEAST_NS	250000
 #define LOOK_MOST_NS	10000000

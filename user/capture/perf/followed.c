@@ -546,7 +546,7 @@ static void on_exec(struct followed *f, const struct executed *executed)
 	}
 }
 
-/* Begins all threads that have no ring yet. *any: true if some threads have begun. */
+/* Begins all threads that lack a ring. *any: true if some threads have begun. */
 static int begin_missed(struct followed *f, bool *any)
 {
 	thread_vec threads;
