@@ -20,9 +20,9 @@ struct memo_entry {
 	uint64_t bytes;
 	struct block *to;    /* NULL: the run has come once, and its effects are unknown */
 	block_counts counts; /* what the run adds after the last branch that it hands on */
-	struct memo_effects
-		*effects; /* NULL: none (the run has only jumps, and hands on nothing) */
-	uint64_t ip;	  /* of the run's TIP, if it has one */
+	/* NULL: none: the run has only jumps, and hands on nothing. */
+	struct memo_effects *effects;
+	uint64_t ip; /* of the run's TIP, if it has one */
 	uint64_t pad[2];
 };
 _Static_assert(sizeof(struct memo_entry) == 64, "memo_entry");

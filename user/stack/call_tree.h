@@ -35,7 +35,7 @@ enum call_kind {
 	CALL_GAP,      /* the trace is broken: enum gap_reason in `reason`; function is NULL */
 	CALL_OFF_CPU,  /* the thread was on no CPU: enum off_reason in `reason`; function is NULL */
 	/*
-	 * Samples: kernel code. The outermost one stands for all of the kernel, with function NULL;
+	 * Samples: kernel code. The outermost one is all of the kernel, with function NULL;
 	 * calls in it are the kernel's functions.
 	 */
 	CALL_IN_KERNEL,

@@ -296,8 +296,8 @@ struct callers {
 	size_t above[MAX_FRAMES], depth[MAX_FRAMES];
 	size_t n;
 	/*
-	 * n_found: shortest paths to a function that ran before the gap; found: index of the last
-	 * such function.
+	 * n_found: number of shortest paths to functions that ran before the gap; found: index of
+	 * the last of these functions.
 	 */
 	size_t n_found, found;
 	size_t end; /* index in stitcher.ends: the stack whose callers are searched */

@@ -760,8 +760,10 @@ static bool fits(const struct source *s, size_t n)
 	return budget__allows(s->config.max_memory, n, s->ring_config.aux_size);
 }
 
-/* Keeps the ring's spool, if any, and begins another one. False for the first ring, whose event has
- * the BPF program. */
+/*
+ * Keeps the ring's spool, if any, and begins another one. False for the first ring, whose event has
+ * the BPF program.
+ */
 static bool may_close(struct source *s, struct followed_ring *of)
 {
 	struct pt_ring *ring = (struct pt_ring *)of;
